@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Leader arm drives follower arm; by default both are emulated.
+
+    ros2 launch na_bringup teleop.launch.py
+    ros2 launch na_bringup teleop.launch.py sim:=false leader_port:=/dev/ttyUSB0 follower_port:=/dev/ttyUSB1
+"""
+
+import getpass
+import os
+import tempfile
+
+from launch import LaunchDescription
+from launch.actions import DeclareLaunchArgument, GroupAction, LogInfo, Shutdown
+from launch.conditions import IfCondition
+from launch.substitutions import (
+    LaunchConfiguration,
+    PathJoinSubstitution,
+    PythonExpression,
+)
+from launch_ros.actions import Node, PushRosNamespace
+from launch_ros.parameter_descriptions import ParameterValue
+from launch_ros.substitutions import FindPackageShare
+
+# A follower that is told to stop parks before it lets go, and the emulated servos must outlive it:
+# these are the seconds between SIGINT, SIGTERM and SIGKILL.
+PARK_SECONDS = "12"
+KILL_SECONDS = "5"
+
+ARGUMENTS = [
+    DeclareLaunchArgument("robot", default_value="omx", description="robot YAML in na_description"),
+    DeclareLaunchArgument(
+        "sim", default_value="true", choices=["true", "false"], description="emulate both arms"
+    ),
+    DeclareLaunchArgument(
+        "leader_port",
+        default_value="",
+        description="serial port of the leader; with sim, where to put the emulated one",
+    ),
+    DeclareLaunchArgument(
+        "follower_port",
+        default_value="",
+        description="serial port of the follower; with sim, where to put the emulated one",
+    ),
+    DeclareLaunchArgument(
+        "record", default_value="false", choices=["true", "false"], description="record NAD bags"
+    ),
+    DeclareLaunchArgument(
+        "bag_dir", default_value="bags", description="folder for the recorded episodes"
+    ),
+    DeclareLaunchArgument(
+        "inference",
+        default_value="true",
+        choices=["true", "false"],
+        description="estimate forces live (not in this version: ignored with a message)",
+    ),
+    DeclareLaunchArgument(
+        "namespace", default_value="", description="prefix of all nodes and topics of this pair"
+    ),
+    DeclareLaunchArgument(
+        "seed", default_value="0", description="seed of the emulated arms and of the operator"
+    ),
+]
+
+
+def emulated_port(arm: str) -> PathJoinSubstitution:
+    """Where an emulated arm appears: one folder per user, ROS domain and namespace."""
+    folder = f"neural_actuator-{getpass.getuser()}-{os.environ.get('ROS_DOMAIN_ID', '0')}"
+    return PathJoinSubstitution([tempfile.gettempdir(), folder, LaunchConfiguration("namespace"), arm])
+
+
+def port(arm: str) -> PythonExpression:
+    """The port asked for, or the emulated one when none was asked for."""
+    asked = LaunchConfiguration(f"{arm}_port")
+    return PythonExpression(["'", asked, "' or '", emulated_port(arm), "'"])
+
+
+def config(name: str) -> PathJoinSubstitution:
+    return PathJoinSubstitution([FindPackageShare("na_bringup"), "config", name])
+
+
+def text(value) -> ParameterValue:
+    """A parameter that stays a string even where it looks like a number."""
+    return ParameterValue(value, value_type=str)
+
+
+def emulated_arm(arm: str) -> Node:
+    return Node(
+        package="na_sim",
+        executable="emulated_arm_node",
+        name=f"emulated_{arm}",
+        parameters=[
+            config("emulated_arm.yaml"),
+            {
+                "robot": text(LaunchConfiguration("robot")),
+                "arm": arm,
+                "port": text(port(arm)),
+                "seed": ParameterValue(LaunchConfiguration("seed"), value_type=int),
+            },
+        ],
+        output="screen",
+        condition=IfCondition(LaunchConfiguration("sim")),
+        sigterm_timeout=PARK_SECONDS,
+        sigkill_timeout=KILL_SECONDS,
+        on_exit=Shutdown(reason=f"the emulated {arm} ended"),
+    )
+
+
+def arm_node(arm: str, **options) -> Node:
+    return Node(
+        package="na_teleop",
+        executable=f"{arm}_node",
+        name=f"{arm}_node",
+        parameters=[
+            config(f"{arm}.yaml"),
+            {
+                "robot": text(LaunchConfiguration("robot")),
+                "port": text(port(arm)),
+                # Emulated ports appear while the nodes start; a real one is there or is missing.
+                "port_wait": ParameterValue(
+                    PythonExpression(["20.0 if '", LaunchConfiguration("sim"), "' == 'true' else 0.0"]),
+                    value_type=float,
+                ),
+            },
+        ],
+        output="screen",
+        sigterm_timeout=PARK_SECONDS,
+        sigkill_timeout=KILL_SECONDS,
+        **options,
+    )
+
+
+def generate_launch_description() -> LaunchDescription:
+    recorder = Node(
+        package="na_teleop",
+        executable="recorder_node",
+        name="recorder_node",
+        parameters=[
+            config("recorder.yaml"),
+            {
+                "robot": text(LaunchConfiguration("robot")),
+                "out_dir": text(LaunchConfiguration("bag_dir")),
+                "source": ParameterValue(
+                    PythonExpression(
+                        ["'emulated' if '", LaunchConfiguration("sim"), "' == 'true' else 'hardware'"]
+                    ),
+                    value_type=str,
+                ),
+            },
+        ],
+        output="screen",
+        condition=IfCondition(LaunchConfiguration("record")),
+        sigterm_timeout=PARK_SECONDS,
+        sigkill_timeout=KILL_SECONDS,
+    )
+    return LaunchDescription(
+        [
+            *ARGUMENTS,
+            LogInfo(
+                msg="inference:=true is ignored: this version has no live force estimate yet",
+                condition=IfCondition(LaunchConfiguration("inference")),
+            ),
+            GroupAction(
+                [
+                    PushRosNamespace(LaunchConfiguration("namespace")),
+                    emulated_arm("leader"),
+                    emulated_arm("follower"),
+                    # A leader that dies is met by the follower's watchdog: hold, then park.
+                    arm_node("leader"),
+                    arm_node("follower", on_exit=Shutdown(reason="the follower ended")),
+                    recorder,
+                ]
+            ),
+        ]
+    )
