@@ -48,10 +48,9 @@ class ServoCommands(_Columns):
 
     Units follow the Dynamixel X control table: positions in counts (4096 per turn), velocities
     in 0.229 rev/min, currents in the model's current unit (2.69 mA for XM430), PWM in 1/885 of
-    the supply, `profile_acceleration` in 214.577 rev/min². `goal_position` and
-    `homing_offset` are as written over the wire: what the plant holds is
-    `present_position - homing_offset`, so a plant that works in shaft counts subtracts the
-    offset from the goal.
+    the supply, `profile_acceleration` in 214.577 rev/min². Positions are counts of the shaft:
+    the emulator has already taken out homing offset, reverse mode and multi-turn resets, so
+    `homing_offset` arrives as 0 and `drive_mode` without its reverse bit (0x01).
     """
 
     operating_mode: IntArray
@@ -80,8 +79,8 @@ class ServoCommands(_Columns):
 class ServoReadings(_Columns):
     """What the servos report, arrays (n,) int64 in raw signed register units.
 
-    `present_position` and `position_trajectory` include the homing offset. Voltage is in
-    0.1 V, temperature in °C, current in the model's unit (load in 0.1 % for models without a
+    `present_position` and `position_trajectory` are unwrapped counts of the shaft. Voltage is
+    in 0.1 V, temperature in °C, current in the model's unit (load in 0.1 % for models without a
     current sensor). `moving` is a flag.
     """
 

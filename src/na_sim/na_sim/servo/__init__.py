@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Electro-mechanics of hobby servos, compiled and vectorised over (episodes, joints)."""
