@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Leader arm drives follower arm; by default both are emulated.
 
-    ros2 launch na_bringup teleop.launch.py
-    ros2 launch na_bringup teleop.launch.py sim:=false leader_port:=/dev/ttyUSB0 follower_port:=/dev/ttyUSB1
+ros2 launch na_bringup teleop.launch.py
+ros2 launch na_bringup teleop.launch.py sim:=false leader_port:=/dev/ttyUSB0 follower_port:=/dev/ttyUSB1
 """
 
 import getpass
@@ -65,7 +65,9 @@ ARGUMENTS = [
 def emulated_port(arm: str) -> PathJoinSubstitution:
     """Where an emulated arm appears: one folder per user, ROS domain and namespace."""
     folder = f"neural_actuator-{getpass.getuser()}-{os.environ.get('ROS_DOMAIN_ID', '0')}"
-    return PathJoinSubstitution([tempfile.gettempdir(), folder, LaunchConfiguration("namespace"), arm])
+    return PathJoinSubstitution(
+        [tempfile.gettempdir(), folder, LaunchConfiguration("namespace"), arm]
+    )
 
 
 def port(arm: str) -> PythonExpression:
@@ -117,7 +119,9 @@ def arm_node(arm: str, **options) -> Node:
                 "port": text(port(arm)),
                 # Emulated ports appear while the nodes start; a real one is there or is missing.
                 "port_wait": ParameterValue(
-                    PythonExpression(["20.0 if '", LaunchConfiguration("sim"), "' == 'true' else 0.0"]),
+                    PythonExpression(
+                        ["20.0 if '", LaunchConfiguration("sim"), "' == 'true' else 0.0"]
+                    ),
                     value_type=float,
                 ),
             },
@@ -141,7 +145,11 @@ def generate_launch_description() -> LaunchDescription:
                 "out_dir": text(LaunchConfiguration("bag_dir")),
                 "source": ParameterValue(
                     PythonExpression(
-                        ["'emulated' if '", LaunchConfiguration("sim"), "' == 'true' else 'hardware'"]
+                        [
+                            "'emulated' if '",
+                            LaunchConfiguration("sim"),
+                            "' == 'true' else 'hardware'",
+                        ]
                     ),
                     value_type=str,
                 ),

