@@ -2,7 +2,8 @@
 """Leader arm drives follower arm; by default both are emulated.
 
 ros2 launch na_bringup teleop.launch.py
-ros2 launch na_bringup teleop.launch.py sim:=false leader_port:=/dev/ttyUSB0 follower_port:=/dev/ttyUSB1
+ros2 launch na_bringup teleop.launch.py sim:=false \\
+    leader_port:=/dev/ttyUSB0 follower_port:=/dev/ttyUSB1
 """
 
 import getpass
@@ -21,8 +22,8 @@ from launch_ros.actions import Node, PushRosNamespace
 from launch_ros.parameter_descriptions import ParameterValue
 from launch_ros.substitutions import FindPackageShare
 
-# A follower that is told to stop parks before it lets go, and the emulated servos must outlive it:
-# these are the seconds between SIGINT, SIGTERM and SIGKILL.
+# A follower told to stop parks before it lets go, and emulated servos must outlive it: these are
+# the seconds between SIGINT, SIGTERM and SIGKILL.
 PARK_SECONDS = "12"
 KILL_SECONDS = "5"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Entry of ./na under any Python: sets up when needed, then runs the verb inside the environment."""
+"""Entry of ./na under any Python: sets up when needed, then runs the verb inside."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the workspace's parts lie, and the process environment in which ROS 2 and our packages load."""
+"""Where the workspace's parts lie, and the environment in which ROS 2 and our packages load."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`./na setup`: a virtual environment, ROS 2 (apt or wheels), and the built workspace, step by step."""
+"""`./na setup`: virtual environment, ROS 2 (apt or wheels) and the built workspace."""
 
 from __future__ import annotations
 

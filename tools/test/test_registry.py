@@ -14,6 +14,13 @@ from na_cli.verbs import bench
 
 ROOT = Path(__file__).resolve().parents[2]
 
+HELP_ALONE = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from na_cli.__main__ import main
+sys.exit(main(["help"]))
+"""
+
 
 def test_every_verb_is_listed_with_a_help_text() -> None:
     page = registry.describe_verbs()
@@ -54,10 +61,9 @@ def test_an_unknown_verb_is_refused_with_the_list() -> None:
 
 def test_help_needs_nothing_installed() -> None:
     process = subprocess.run(
-        [sys.executable, "-I", "-S", "-c", f"import sys; sys.path.insert(0, {str(ROOT / 'tools')!r});"
-         "from na_cli.__main__ import main; sys.exit(main(['help']))"],
+        [sys.executable, "-I", "-S", "-c", HELP_ALONE, str(ROOT / "tools")],
         capture_output=True,
         text=True,
-    )  # fmt: skip
+    )
     assert process.returncode == 0, process.stderr
     assert "setup" in process.stdout
