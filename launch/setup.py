@@ -15,7 +15,7 @@ setup(
     ],
     zip_safe=True,
     maintainer="NeuralActuator maintainers",
-    maintainer_email="maintainers@neuralactuator.example",
+    maintainer_email="maintainers@neural-actuator.invalid",
     description="Launch files and parameters of NeuralActuator.",
     license="Apache-2.0",
 )
