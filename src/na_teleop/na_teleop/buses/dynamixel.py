@@ -1,0 +1,392 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Dynamixel X servos of one arm: one contiguous read and one goal write per tick.
+
+Registers: https://emanual.robotis.com/docs/en/dxl/x/xm430-w350/
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from na_core.control_tables import DYNAMIXEL_X, Register, span
+from na_core.raw_si import JointConversion
+from na_core.robot_spec import RobotSpec
+from na_core.servo_models import SERVO_MODELS
+from na_teleop.buses.base import Array, BoolArray, BusSample, ServoBus, TorqueOffReport
+from na_teleop.buses.dynamixel_line import DynamixelLine
+from na_teleop.buses.dynamixel_packets import Status
+from na_teleop.buses.dynamixel_settings import Role, required_settings
+from na_teleop.buses.errors import BusError, PortError, PortProblem, ServoError
+from na_teleop.buses.port import SerialPort
+from na_teleop.buses.servo_clock import ServoClock
+
+READ_ADDRESS, READ_LENGTH = span(DYNAMIXEL_X, "realtime_tick", "present_temperature")
+PWM_FULL_SCALE = 885.0  # Present PWM of the whole supply
+WATCHDOG_UNIT_S = 0.020
+WATCHDOG_MAX = 127
+WATCHDOG_TRIPPED = -1
+FAST_FAILURES_BEFORE_FALLBACK = 3
+ALERT_REFRESH_S = 0.25  # how often Hardware Error Status is asked again while the alert stands
+
+# Little-endian image of registers 120 to 146 of one servo.
+REPLY = np.dtype(
+    [
+        ("realtime_tick", "<u2"),
+        ("moving", "u1"),
+        ("moving_status", "u1"),
+        ("pwm", "<i2"),
+        ("current", "<i2"),
+        ("velocity", "<i4"),
+        ("position", "<i4"),
+        ("velocity_trajectory", "<i4"),
+        ("position_trajectory", "<i4"),
+        ("voltage", "<u2"),
+        ("temperature", "u1"),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DynamixelOptions:
+    """Choices of the bus.
+
+    Attributes:
+        baud: rate [bit/s]; None takes the robot file's.
+        role: leader or follower; decides which settings are needed.
+        retries: extra reads per tick for servos that did not answer.
+        fast_sync_read: try the one-packet reply first; falls back by itself.
+        latency_s: reply time allowed beyond the wire [s]; None: from the adapter.
+        align_tolerance_counts: largest goal-to-present distance at which torque may go on.
+        reset_geometry: also reset drive mode and homing offset in `configure`.
+
+    """
+
+    baud: int | None = None
+    role: Role = Role.FOLLOWER
+    retries: int = 1
+    fast_sync_read: bool = True
+    latency_s: float | None = None
+    align_tolerance_counts: int = 114  # 10 degrees
+    reset_geometry: bool = False
+
+
+class DynamixelBus(ServoBus):
+    """ServoBus on Dynamixel Protocol 2.0."""
+
+    def __init__(
+        self, spec: RobotSpec, port: str, options: DynamixelOptions | None = None
+    ) -> None:
+        """Prepare for the servos of `spec` on `port`; opens nothing."""
+        super().__init__(spec, port)
+        self.options = options or DynamixelOptions()
+        if spec.bus is None or spec.bus.protocol != "dynamixel2":
+            raise ServoError(
+                f"robot {spec.robot!r} does not speak dynamixel2",
+                port=port,
+                remedy="use the bus family named under `bus.protocol` in the robot file",
+            )
+        self.baud = self.options.baud or spec.bus.baud
+        self.serial = SerialPort(port, self.baud, latency_s=self.options.latency_s)
+        self.line = DynamixelLine(self.serial, self.counters)
+        self.conversion = JointConversion(spec)
+        self.fast_enabled = self.options.fast_sync_read
+        self.fast_note = ""
+        models = [SERVO_MODELS[name] for name in self.models]
+        self._has_current = np.array([m.has_current for m in models])
+        self._has_load = np.array([m.has_load for m in models])
+        self._sign = np.array([j.servo.sign for j in spec.joints if j.servo is not None])
+        self._raw_limits: tuple[np.ndarray, np.ndarray] | None = None
+        self._missing: set[int] = set()
+        self._fast_failures = 0
+        self._stamp_ns = 0
+        self._hardware_error = np.zeros(self.n, dtype=np.uint8)
+        self._alert_asked: dict[int, float] = {}
+        self._clock = ServoClock(self.n)
+
+    # -- port ----------------------------------------------------------------------------
+
+    @property
+    def is_open(self) -> bool:
+        """True between `open` and `close`."""
+        return bool(self.serial.is_open)
+
+    def open(self) -> None:
+        """Open and lock the port; writes nothing to servos."""
+        self.serial.openPort()
+        self._missing.clear()
+        self._alert_asked.clear()
+        self._clock.forget()
+
+    def close(self) -> None:
+        """Close the port; never raises; leaves torque as it is."""
+        self.serial.closePort()
+
+    # -- the tick ------------------------------------------------------------------------
+
+    def read(self) -> BusSample:
+        """Read registers 120 to 146 of every servo; silent servos come back invalid."""
+        self.counters.reads += 1
+        replies, stamp_ns = self._fast_read()
+        if not replies:
+            replies, stamp_ns = self._plain_read()
+        self._missing = {id for id in self.ids if id not in replies}
+        if self._fast_failures >= FAST_FAILURES_BEFORE_FALLBACK and not self._missing:
+            self.fast_enabled = False
+            self.fast_note = (
+                f"servos on {self.port} answer sync read but not fast sync read "
+                f"({self._fast_failures} tries): using sync read from now on"
+            )
+        return self._sample(replies, stamp_ns)
+
+    def _fast_read(self) -> tuple[dict[int, Status], int]:
+        """One packet from all servos; nothing when one of them is known to be missing."""
+        if not self.fast_enabled or self._missing:
+            return {}, 0
+        replies = self.line.fast_sync_read(self.ids, READ_ADDRESS, READ_LENGTH)
+        if replies:
+            self.counters.fast_reads += 1
+            self._fast_failures = 0
+            return replies, self.serial.first_byte_ns or 0
+        self.counters.fast_failures += 1
+        self._fast_failures += 1
+        return {}, 0
+
+    def _plain_read(self) -> tuple[dict[int, Status], int]:
+        """One packet per servo; those that stay silent are asked again, within bounds."""
+        replies: dict[int, Status] = {}
+        stamp_ns = 0
+        wanted = list(self.ids)
+        for attempt in range(1 + self.options.retries):
+            if attempt:  # a servo that was already silent in the last tick is not asked twice
+                wanted = [i for i in wanted if i not in replies and i not in self._missing]
+                self.counters.read_retries += bool(wanted)
+            if not wanted:
+                break
+            got = self.line.sync_read(wanted, READ_ADDRESS, READ_LENGTH)
+            got = {id: status for id, status in got.items() if len(status.data) == READ_LENGTH}
+            if got and not stamp_ns:
+                stamp_ns = self.serial.first_byte_ns or 0
+            replies.update(got)
+        return replies, stamp_ns
+
+    def _sample(self, replies: Mapping[int, Status], stamp_ns: int) -> BusSample:
+        self.counters.fresh_reads += len(replies) == self.n
+        self.counters.failed_reads += not replies
+        self.counters.partial_reads += 0 < len(replies) < self.n
+        if stamp_ns:
+            self._stamp_ns = stamp_ns
+        valid = np.array([id in replies for id in self.ids], dtype=bool)
+        self.counters.missed += ~valid
+        blank = bytes(READ_LENGTH)
+        image = b"".join(replies[i].data if i in replies else blank for i in self.ids)
+        raw = np.frombuffer(image, dtype=REPLY)
+        errors = self._hardware_errors()
+        tick_ms = np.where(valid, raw["realtime_tick"].astype(np.int64), -1)
+        repeated, rebooted = self._clock.update(tick_ms, valid, time.monotonic())
+        self.counters.repeated_values += int(np.count_nonzero(repeated))
+
+        def measured(values: Array) -> Array:
+            return np.where(valid, values, np.nan)
+
+        convert = self.conversion
+        current = np.where(self._has_current, convert.current_from_raw(raw["current"]), np.nan)
+        pwm = self._sign * raw["pwm"] / PWM_FULL_SCALE
+        load = np.where(self._has_load, convert.load_from_raw(raw["current"]), pwm)
+        return BusSample(
+            stamp_ns=self._stamp_ns,
+            position=measured(convert.position_from_raw(raw["position"])),
+            velocity=measured(convert.velocity_from_raw(raw["velocity"])),
+            current=measured(current),
+            load=measured(load),
+            voltage=measured(convert.voltage_from_raw(raw["voltage"])),
+            temperature=measured(convert.temperature_from_raw(raw["temperature"])),
+            position_trajectory=measured(convert.position_from_raw(raw["position_trajectory"])),
+            raw_position=np.where(valid, raw["position"].astype(np.int64), 0),
+            hardware_error=errors,
+            valid=valid,
+            fresh=bool(valid.all()),
+            tick_ms=tick_ms,
+            repeated=repeated,
+            rebooted=rebooted,
+        )
+
+    def _hardware_errors(self) -> np.ndarray:
+        """Ask one alerting servo per tick for its error bits; the others as last known."""
+        now = time.monotonic()
+        register = DYNAMIXEL_X["hardware_error_status"]
+        asked = False
+        for i, id in enumerate(self.ids):
+            if id not in self.line.alerts:
+                self._hardware_error[i] = 0
+                self._alert_asked.pop(id, None)
+                continue
+            due = now - self._alert_asked.get(id, -np.inf) >= ALERT_REFRESH_S
+            if due and not asked and id not in self._missing:
+                asked = True
+                try:
+                    self._hardware_error[i] = self.line.read(id, register, attempts=1)
+                    self._alert_asked[id] = now
+                except ServoError:
+                    pass
+                except PortError as error:
+                    if error.port_is_gone:
+                        raise
+        return self._hardware_error.copy()
+
+    def write_goal(self, q: Array) -> Array:
+        """Send one goal per joint, (n,) [rad or m]; returns what the registers hold."""
+        goal = np.asarray(q, dtype=np.float64)
+        if goal.shape != (self.n,):
+            raise ValueError(f"goal has shape {goal.shape}, expected ({self.n},)")
+        raw = self.conversion.raw_from_position(goal).astype(np.int64)
+        if self._raw_limits is not None:
+            raw = np.clip(raw, *self._raw_limits)
+        self.line.sync_write(
+            DYNAMIXEL_X["goal_position"],
+            {id: int(count) for id, count in zip(self.ids, raw, strict=True)},
+        )
+        self.counters.goal_writes += 1
+        return self.conversion.position_from_raw(raw)
+
+    # -- torque --------------------------------------------------------------------------
+
+    def enable_torque(self) -> None:
+        """Switch torque on everywhere or nowhere; see ServoBus."""
+        self._require_alignment()
+        try:
+            for id in self.ids:
+                self.line.write(id, DYNAMIXEL_X["torque_enable"], 1)
+            on = self.torque_enabled()
+            if not on.all():
+                silent = [id for id, flag in zip(self.ids, on, strict=True) if not flag]
+                raise ServoError(
+                    f"servos {silent} on {self.port} accepted torque on but report it off",
+                    port=self.port,
+                    id=silent[0],
+                    register="torque_enable",
+                    remedy="Read Hardware Error Status; a latched error keeps torque off until "
+                    "the servo is restarted",
+                )
+        except BusError:
+            self.disable_torque()
+            raise
+
+    def _require_alignment(self) -> None:
+        """Refuse torque while a goal register is far from the present position."""
+        tolerance = self.options.align_tolerance_counts
+        far = []
+        for id in self.ids:
+            address, length = span(DYNAMIXEL_X, "goal_position", "present_position")
+            data = self.line.read_bytes(id, address, length, name="goal_position")
+            goal = DYNAMIXEL_X["goal_position"].decode(data[:4])
+            present = DYNAMIXEL_X["present_position"].decode(data[-4:])
+            if abs(goal - present) > tolerance:
+                far.append(f"id {id}: goal {goal}, present {present}")
+        if far:
+            raise ServoError(
+                f"torque refused on {self.port}: goal registers differ from the present position "
+                f"by more than {tolerance} counts ({'; '.join(far)})",
+                port=self.port,
+                register="goal_position",
+                remedy="Write the present position as goal first; if it does not stick, the "
+                "joint stands outside its Min/Max Position Limit: move it inside by hand",
+            )
+
+    def disable_torque(self) -> TorqueOffReport:
+        """Switch torque off: all at once, then each by itself, whatever fails on the way."""
+        register = DYNAMIXEL_X["torque_enable"]
+        released: list[int] = []
+        failed: dict[int, str] = {}
+        if not self.is_open:
+            return TorqueOffReport((), {id: f"port {self.port} is not open" for id in self.ids})
+        try:
+            self.line.sync_write(register, {id: 0 for id in self.ids})
+        except BusError as error:
+            failed = {id: error.message for id in self.ids}
+        for id in self.ids:
+            try:
+                self.line.write(id, register, 0)
+                released.append(id)
+                failed.pop(id, None)
+            except BusError as error:
+                failed[id] = error.message
+        return TorqueOffReport(tuple(released), failed)
+
+    def torque_enabled(self) -> BoolArray:
+        """Ask every servo whether its torque is on, (n,)."""
+        register = DYNAMIXEL_X["torque_enable"]
+        return np.array([bool(self.line.read(id, register)) for id in self.ids])
+
+    # -- settings ------------------------------------------------------------------------
+
+    def configure(self) -> list[str]:
+        """Write the settings of `required_settings` that differ; learn the position limits.
+
+        ServoError when an EEPROM setting must change while torque is on.
+        """
+        changed: list[str] = []
+        for joint, id in enumerate(self.ids):
+            for setting in required_settings(self.spec, joint, self.options.role):
+                if not (setting.ours or self.options.reset_geometry):
+                    continue
+                register = DYNAMIXEL_X[setting.register]
+                present = self.line.read(id, register)
+                if present == setting.value:
+                    continue
+                self.line.write(id, register, setting.value)
+                self._confirm(id, register, setting.value)
+                changed.append(f"id {id}: {setting.register} {present} → {setting.value}")
+        self._learn_limits()
+        return changed
+
+    def _confirm(self, id: int, register: Register, value: int) -> None:
+        holds = self.line.read(id, register)
+        if holds != value:
+            raise ServoError(
+                f"servo {id} on {self.port}: {register.name} is {holds} after writing {value}",
+                port=self.port,
+                id=id,
+                register=register.name,
+                remedy="The servo's firmware does not take this value; compare with its e-manual",
+            )
+
+    def _learn_limits(self) -> None:
+        low = [self.line.read(id, DYNAMIXEL_X["min_position_limit"]) for id in self.ids]
+        high = [self.line.read(id, DYNAMIXEL_X["max_position_limit"]) for id in self.ids]
+        self._raw_limits = (np.array(low, dtype=np.int64), np.array(high, dtype=np.int64))
+
+    # -- watchdog, restart ---------------------------------------------------------------
+
+    def arm_watchdog(self, timeout_s: float) -> None:
+        """Servos stop after `timeout_s` [s] without any packet; 0 disarms and clears."""
+        units = 0 if timeout_s <= 0.0 else int(np.ceil(timeout_s / WATCHDOG_UNIT_S))
+        if units > WATCHDOG_MAX:
+            raise ValueError(
+                f"watchdog time {timeout_s} s, expected at most {WATCHDOG_MAX * WATCHDOG_UNIT_S} s"
+            )
+        register = DYNAMIXEL_X["bus_watchdog"]
+        for id in self.ids:
+            self.line.write(id, register, 0)  # also clears a tripped one
+        if units:
+            for id in self.ids:
+                self.line.write(id, register, units)
+
+    def watchdog_tripped(self) -> tuple[int, ...]:
+        """Return the ids whose watchdog has stopped them."""
+        register = DYNAMIXEL_X["bus_watchdog"]
+        return tuple(id for id in self.ids if self.line.read(id, register) == WATCHDOG_TRIPPED)
+
+    def reboot(self, id: int) -> None:
+        """Restart one servo (clears latched hardware errors); torque is off afterwards."""
+        if id not in self.ids:
+            raise PortError(
+                f"no servo {id} on {self.port}; its ids are {list(self.ids)}",
+                problem=PortProblem.NO_REPLY,
+                port=self.port,
+                id=id,
+            )
+        self.line.reboot(id)
