@@ -183,9 +183,7 @@ def _xl330(number: int, velocity_limit: int) -> dict[str, Register]:
 
 DYNAMIXEL_X_MODELS: Mapping[str, Mapping[str, Register]] = {
     "xm430-w350": _variant({}),
-    "xm430-w210": _variant(
-        {"model_number": {"default": 1030}, "velocity_limit": {"default": 330}}
-    ),
+    "xm430-w210": _variant({"model_number": {"default": 1030}, "velocity_limit": {"default": 330}}),
     "xl430-w250": _variant(
         {
             "model_number": {"default": 1060},
