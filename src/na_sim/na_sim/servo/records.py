@@ -55,6 +55,7 @@ PARAMETER_DTYPE = np.dtype(
         ("backlash", "f8"),  # full width of the dead zone at the output [rad]
         ("stiffness", "f8"),  # gear stiffness at the output [N m/rad]
         ("gear_damping", "f8"),  # damping of engaged gears [N m s/rad]
+        ("link_damping", "f8"),  # bearings of the link [N m s/rad]
         ("encoder_amplitude", "f8"),  # once-per-turn encoder error [counts]
         ("encoder_phase", "f8"),  # [rad]
         ("heat_to_housing", "f8"),  # thermal resistance winding to housing [K/W]
@@ -104,9 +105,8 @@ COMMAND_DTYPE = np.dtype(
     [
         ("mode", "i8"),
         ("torque_enable", "i8"),
-        ("reverse", "i8"),  # drive mode bit 0
         ("time_based", "i8"),  # drive mode bit 2
-        ("goal_position", "f8"),  # counts, homing offset and reverse already taken out
+        ("goal_position", "f8"),  # counts of the shaft
         ("goal_velocity", "f8"),  # register units
         ("goal_current", "f8"),  # register units
         ("goal_pwm", "f8"),  # PWM counts
