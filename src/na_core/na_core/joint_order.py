@@ -44,9 +44,7 @@ class JointOrder:
         self.names = tuple(names)
         self._index = {name: i for i, name in enumerate(self.names)}
         if len(self._index) != len(self.names) or "" in self._index:
-            raise ValueError(
-                f"joint names {list(self.names)}: expected distinct non-empty names"
-            )
+            raise ValueError(f"joint names {list(self.names)}: expected distinct non-empty names")
 
     def __len__(self) -> int:
         return len(self.names)

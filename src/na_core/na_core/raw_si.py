@@ -14,6 +14,11 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 
+def _rounded(values: Array) -> NDArray[np.int32]:
+    counts: NDArray[np.int32] = np.rint(values).astype(np.int32)
+    return counts
+
+
 class JointConversion:
     """Vectorised conversion for every joint of a robot; arguments end in an axis of length n.
 
@@ -37,22 +42,26 @@ class JointConversion:
         models = [servo.info for servo in bound]
         self.n = spec.n
         self.names = spec.names
-        self.zero_count = np.array([servo.zero_count for servo in bound], dtype=np.int64)
-        self.sign = np.array([servo.sign for servo in bound], dtype=np.float64)
-        self.ratio = np.array([joint.ratio for joint in spec.joints])  # joint units per servo rad
-        count_angle = np.array([model.count_angle for model in models])
-        self.position_scale = self.ratio * self.sign * count_angle  # joint units per count
-        self.velocity_scale = (
-            self.ratio * self.sign * np.array([model.velocity_unit for model in models])
+        self.zero_count: NDArray[np.int64] = np.array(
+            [servo.zero_count for servo in bound], dtype=np.int64
         )
-        self.current_scale = self.sign * np.array([model.current_unit for model in models])
-        self.load_scale = self.sign * np.array([model.load_unit for model in models])
-        self.voltage_scale = np.array([model.voltage_unit for model in models])
-        self.temperature_scale = np.array([model.temperature_unit for model in models])
+        self.sign: Array = np.array([servo.sign for servo in bound], dtype=np.float64)
+        self.ratio: Array = np.array(
+            [joint.ratio for joint in spec.joints]
+        )  # joint units per servo rad
+        count_angle = np.array([model.count_angle for model in models])
+        self.position_scale: Array = self.ratio * self.sign * count_angle  # joint units per count
+        speed = np.array([model.velocity_unit for model in models])
+        self.velocity_scale: Array = self.ratio * self.sign * speed
+        current = np.array([model.current_unit for model in models])
+        self.current_scale: Array = self.sign * current
+        self.load_scale: Array = self.sign * np.array([model.load_unit for model in models])
+        self.voltage_scale: Array = np.array([model.voltage_unit for model in models])
+        self.temperature_scale: Array = np.array([model.temperature_unit for model in models])
 
     def position_from_raw(self, raw: ArrayLike) -> Array:
         """Counts (..., n) to joint positions (..., n) [rad or m]."""
-        return (self._counts(raw) - self.zero_count) * self.position_scale
+        return np.asarray((self._counts(raw) - self.zero_count) * self.position_scale)
 
     def raw_from_position(self, position: ArrayLike) -> NDArray[np.int32]:
         """Joint positions (..., n) [rad or m] to the nearest counts; not clamped to any range.
@@ -62,39 +71,34 @@ class JointConversion:
         """
         values = self._shaped(position)
         if not np.isfinite(values).all():
-            bad = [
-                name
-                for name, ok in zip(self.names, np.isfinite(values).reshape(-1, self.n).all(0),
-                                    strict=True)
-                if not ok
-            ]
+            finite = np.isfinite(values).reshape(-1, self.n)
+            bad = [name for i, name in enumerate(self.names) if not finite[:, i].all()]
             raise ValueError(f"position of {', '.join(bad)} is not finite: expected a number")
-        counts = np.rint(values / self.position_scale) + self.zero_count
-        return counts.astype(np.int32)
+        return _rounded(values / self.position_scale + self.zero_count)
 
     def velocity_from_raw(self, raw: ArrayLike) -> Array:
         """Speed counts (..., n) to joint speeds (..., n) [rad/s or m/s]."""
-        return self._counts(raw) * self.velocity_scale
+        return np.asarray(self._counts(raw) * self.velocity_scale)
 
     def raw_from_velocity(self, velocity: ArrayLike) -> NDArray[np.int32]:
         """Joint speeds (..., n) [rad/s or m/s] to the nearest speed counts."""
-        return np.rint(self._shaped(velocity) / self.velocity_scale).astype(np.int32)
+        return _rounded(self._shaped(velocity) / self.velocity_scale)
 
     def current_from_raw(self, raw: ArrayLike) -> Array:
-        """Current counts to A (..., n), positive towards growing joint position; NaN if unmeasured."""
-        return self._counts(raw) * self.current_scale
+        """Current counts to A (..., n), positive towards growing position; NaN if unmeasured."""
+        return np.asarray(self._counts(raw) * self.current_scale)
 
     def load_from_raw(self, raw: ArrayLike) -> Array:
         """Load counts to drive fraction (..., n), sign as for current; NaN where unmeasured."""
-        return self._counts(raw) * self.load_scale
+        return np.asarray(self._counts(raw) * self.load_scale)
 
     def voltage_from_raw(self, raw: ArrayLike) -> Array:
         """Voltage counts to V (..., n)."""
-        return self._counts(raw) * self.voltage_scale
+        return np.asarray(self._counts(raw) * self.voltage_scale)
 
     def temperature_from_raw(self, raw: ArrayLike) -> Array:
         """Temperature counts to °C (..., n)."""
-        return self._counts(raw) * self.temperature_scale
+        return np.asarray(self._counts(raw) * self.temperature_scale)
 
     def _counts(self, raw: ArrayLike) -> Array:
         array = np.asarray(raw)

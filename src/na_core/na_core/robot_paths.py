@@ -34,7 +34,8 @@ def description_dirs() -> list[Path]:
 
 def robot_names() -> list[str]:
     """Return the names of all robots that can be found, sorted."""
-    return sorted({p.stem for folder in description_dirs() for p in (folder / "robots").glob("*.yaml")})
+    files = [file for folder in description_dirs() for file in (folder / "robots").glob("*.yaml")]
+    return sorted({file.stem for file in files})
 
 
 def find_robot_file(robot: str | Path) -> Path:

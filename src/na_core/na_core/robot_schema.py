@@ -71,6 +71,14 @@ class Node:
         """Return the dotted key of entry `name`."""
         return f"{self.key}.{name}" if self.key else name
 
+    def names(self) -> tuple[str, ...]:
+        """Return the names of all entries, marking them as read."""
+        for name in self._map:
+            if not isinstance(name, str):
+                raise RobotSpecError(self.file, self.path(str(name)), name, "a name that is text")
+        self._used.update(self._map)
+        return tuple(self._map)
+
     def fail(self, name: str, expected: str, value: object = _MISSING) -> RobotSpecError:
         """Build the error for entry `name`; the caller raises it."""
         shown = self._map.get(name) if value is _MISSING else value
@@ -172,10 +180,8 @@ class Node:
         """Refuse entries that nobody read."""
         for name in self._map:
             if name not in self._used:
-                known = ", ".join(sorted(self._used))
-                raise RobotSpecError(
-                    self.file, self.path(str(name)), self._map[name], f"no such entry; known: {known}"
-                )
+                expected = f"no such entry; known: {', '.join(sorted(self._used))}"
+                raise RobotSpecError(self.file, self.path(str(name)), self._map[name], expected)
 
 
 def as_number(file: str | Path, key: str, value: object, expected: str) -> float:
@@ -203,7 +209,7 @@ def read_yaml(path: Path) -> tuple[dict[str, Any], bytes]:
     except OSError as error:
         raise RobotSpecError(path, "(file)", error.strerror, "a readable robot file") from None
     try:
-        content = yaml.load(data, Loader=StrictLoader)  # noqa: S506 - a SafeLoader
+        content = yaml.load(data, Loader=StrictLoader)
     except yaml.YAMLError as error:
         detail = " ".join(str(error).split())
         raise RobotSpecError(path, "(syntax)", detail, "well-formed YAML") from None

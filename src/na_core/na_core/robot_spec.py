@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from na_core.joint_order import JointOrder
+from na_core.robot_model import check_model
 from na_core.robot_paths import find_robot_file
 from na_core.robot_schema import SCHEMA, Node, RobotSpecError, read_yaml
 from na_core.robot_urdf import urdf_string
@@ -245,8 +246,7 @@ def parse_robot(content: Mapping[str, Any], path: Path, digest: str) -> RobotSpe
         path=path,
         digest=digest,
     )
-    # Figures of links and shapes: read and used by the xacro, checked by loading the URDF.
-    top.get("model", "link masses, origins and shapes for the xacro")
+    check_model(top, spec.names, spec.base_frame, spec.end_effector_frame)
     top.finish()
     if spec.robot != path.stem:
         raise top.fail("robot", f"'{path.stem}', the name of the file")
