@@ -48,7 +48,7 @@ class BusSample:
         raw_position: signed counts.
         hardware_error: the servo's error bits.
         valid: the servo answered in this tick.
-        fresh: every servo answered in this tick.
+        fresh: every servo answered in this tick, none with repeated values.
         tick_ms: the servo's own clock [ms, 0..32767]; -1 unknown.
         repeated: answered, but the servo's own clock did not move since the last read.
         rebooted: the servo's own clock jumped: it lost power or restarted since the last read.

@@ -208,7 +208,7 @@ class DynamixelBus(ServoBus):
             raw_position=np.where(valid, raw["position"].astype(np.int64), 0),
             hardware_error=errors,
             valid=valid,
-            fresh=bool(valid.all()),
+            fresh=bool(valid.all() and not repeated.any()),
             tick_ms=tick_ms,
             repeated=repeated,
             rebooted=rebooted,
