@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Feature set `hysteresis`: `physics` with a memory of how each joint came to rest."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from na_core.features.base import Array, State
+from na_core.features.memory import average, play
+from na_core.features.physics import AXES, PERIOD, PhysicsFeatures, _apply
+from na_core.features.rigid import RigidTerms, force_map
+from na_core.features.ticks import Ticks
+
+POSITION_RADII = np.deg2rad([0.05, 0.1, 0.2, 0.35, 0.5, 0.8])
+"""Radii of the play operators on measured position [servo rad]."""
+LOAD_RADII = np.array([0.05, 0.15, 0.4])
+"""Radii of the play operators on motor effort [servo N·m]."""
+AVERAGES = (0.5, 2.0, 8.0)
+"""Time constants of the averages that the static residual is compared with [s]."""
+COMMAND_SPEED = 0.03
+"""A goal that moves faster than this counts as a commanded motion [servo rad/s]."""
+COMMAND_SECONDS = 0.3
+"""Time constant of the goal's speed [s]."""
+
+
+class HysteresisFeatures(PhysicsFeatures):
+    """`physics` and, per joint: play operators on position and on motor effort, the static residual
+    against its own averages, against its value when the goal last stood still (also as a force),
+    and the time since then.
+
+    Static friction hides the load of a joint at rest; what is left of it shows only against the
+    history of small motions, which is longer than a window of nine ticks.
+    """
+
+    name = "hysteresis"
+    version = 1
+
+    def _extra_names(self) -> list[str]:
+        names = super()._extra_names()
+        radii = [f"play_{np.rad2deg(radius):.2f}deg" for radius in POSITION_RADII]
+        loads = [f"play_{radius:.2f}Nm" for radius in LOAD_RADII]
+        names += [f"{joint}.{item}" for joint in self.joints for item in radii]
+        names += [f"{joint}.{item}" for joint in self.joints for item in loads]
+        names += [f"{joint}.against_{t:g}s" for t in AVERAGES for joint in self.joints]
+        names += [f"{joint}.since_rest" for joint in self.joints]
+        names += [f"force_since_rest.{axis}" for axis in AXES]
+        return [*names, "rest_time"]
+
+    def _start(self, first: Ticks, terms: RigidTerms) -> State:
+        state = super()._start(first, terms)
+        effort = self.motor.effort(first.current)
+        static = terms.gravity - effort
+        lead = first.shape
+        state.update(
+            last_q=first.position.copy(),
+            last_effort=effort,
+            play_q=np.zeros((*lead, len(POSITION_RADII))),
+            play_effort=np.zeros((*lead, len(LOAD_RADII))),
+            goals=np.repeat(first.goal[..., None, :], PERIOD + 1, axis=-2),
+            goal_speed=np.zeros(lead),
+            rest=static.copy(),
+            rest_time=np.zeros((*lead[:-1], 1)),
+        )
+        state.update({f"average_{t:g}": static.copy() for t in AVERAGES})
+        return state
+
+    def _extras(self, state: State, ticks: Ticks, terms: RigidTerms) -> tuple[Array, State]:
+        physics, following = super()._extras(state, ticks, terms)
+        effort = self.motor.effort(ticks.current)
+        ratio = self.ratio[:, None]
+        play_q = play(state["play_q"], ticks.position - state["last_q"], POSITION_RADII * ratio)
+        play_effort = play(state["play_effort"], effort - state["last_effort"], LOAD_RADII / ratio)
+        following.update(last_q=ticks.position, last_effort=effort)
+        following.update(play_q=play_q, play_effort=play_effort)
+        static_mean = following["ring"].mean(axis=-2)
+        against = []
+        for seconds in AVERAGES:
+            key = f"average_{seconds:g}"
+            following[key] = average(state[key], static_mean, seconds, self.dt)
+            against.append(static_mean - following[key])
+        rest, rest_time = self._rest(state, following, ticks.goal)
+        since = static_mean - rest
+        force = _apply(force_map(terms.jacobian), since)
+        flat = (*ticks.shape[:-1], -1)
+        parts = [physics, play_q.reshape(flat), play_effort.reshape(flat), *against]
+        return np.concatenate([*parts, since, force, np.log1p(rest_time)], axis=-1), following
+
+    def _rest(self, state: State, following: State, goal: Array) -> tuple[Array, Array]:
+        """Residual when the goal last moved (averaged over 0.5 s), and the seconds since then."""
+        goals = np.concatenate([state["goals"][..., 1:, :], goal[..., None, :]], axis=-2)
+        speed = np.abs(goals[..., -1, :] - goals[..., 0, :]) / (PERIOD * self.dt)
+        goal_speed = average(state["goal_speed"], speed, COMMAND_SECONDS, self.dt)
+        moving = (goal_speed > COMMAND_SPEED * self.ratio).any(axis=-1, keepdims=True)
+        rest = np.where(moving, following[f"average_{AVERAGES[0]:g}"], state["rest"])
+        rest_time = np.where(moving, 0.0, state["rest_time"] + self.dt)
+        following.update(goals=goals, goal_speed=goal_speed, rest=rest, rest_time=rest_time)
+        return rest, rest_time
