@@ -1,16 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Refuses to build where a ROS 2 installation is in sight; all else is in pyproject.toml."""
 
-import glob
-import os
 import sys
+import tempfile
+from pathlib import Path
 
 from setuptools import setup
 
-installed = glob.glob("/opt/ros/*/lib/python3*/site-packages/launch")
-if installed and os.environ.get("ROS2_LITE_BESIDE_ROS") != "1":
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from ros2_lite.check import real_packages
+
+found = real_packages(paths=[])  # pip builds in isolation: the target's own path is not ours to see
+if found:
     sys.exit(
-        f"ros2_lite is not installed: the real launch is at {installed[0]}. "
-        "Source that ROS 2 and use its `ros2`."
+        f"ros2_lite is not installed: real packages of ROS 2 are at {', '.join(found)}. "
+        "Source that installation and use its own `ros2`."
     )
-setup()
+scratch = tempfile.mkdtemp(prefix="ros2_lite_build_")  # leaves the source tree clean
+setup(options={"build": {"build_base": scratch}, "egg_info": {"egg_base": scratch}})

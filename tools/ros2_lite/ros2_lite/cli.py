@@ -54,7 +54,8 @@ def run(argv: Sequence[str]) -> int | str | None:
         args, unknown = parser.parse_known_args(rest)
         if unknown:
             raise FeatureRefusedError(f"`ros2 {command} ... {' '.join(unknown)}`")
-        return args.main(args)
+        result: int | str | None = args.main(args)
+        return result
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
     except (ValueError, RuntimeError, LookupError, ImportError, OSError) as error:
