@@ -25,6 +25,7 @@ from na_teleop.buses.port import SerialPort
 from na_teleop.buses.servo_clock import ServoClock
 
 READ_ADDRESS, READ_LENGTH = span(DYNAMIXEL_X, "realtime_tick", "present_temperature")
+TABLE_LENGTH = DYNAMIXEL_X["present_temperature"].end
 PWM_FULL_SCALE = 885.0  # Present PWM of the whole supply
 WATCHDOG_UNIT_S = 0.020
 WATCHDOG_MAX = 127
@@ -329,19 +330,33 @@ class DynamixelBus(ServoBus):
         ServoError when an EEPROM setting must change while torque is on.
         """
         changed: list[str] = []
+        low: list[int] = []
+        high: list[int] = []
         for joint, id in enumerate(self.ids):
+            table = self.read_table(id)
+            low.append(table["min_position_limit"])
+            high.append(table["max_position_limit"])
             for setting in required_settings(self.spec, joint, self.options.role):
                 if not (setting.ours or self.options.reset_geometry):
                     continue
                 register = DYNAMIXEL_X[setting.register]
-                present = self.line.read(id, register)
+                present = table[setting.register]
                 if present == setting.value:
                     continue
                 self.line.write(id, register, setting.value)
                 self._confirm(id, register, setting.value)
                 changed.append(f"id {id}: {setting.register} {present} → {setting.value}")
-        self._learn_limits()
+        self._raw_limits = (np.array(low, dtype=np.int64), np.array(high, dtype=np.int64))
         return changed
+
+    def read_table(self, id: int) -> dict[str, int]:
+        """Return registers 0 to 146 of servo `id` by name, raw values, from one read."""
+        data = self.line.read_bytes(id, 0, TABLE_LENGTH, name="control table")
+        return {
+            register.name: register.decode(data[register.address : register.end])
+            for register in DYNAMIXEL_X.values()
+            if register.end <= TABLE_LENGTH
+        }
 
     def _confirm(self, id: int, register: Register, value: int) -> None:
         holds = self.line.read(id, register)
@@ -353,11 +368,6 @@ class DynamixelBus(ServoBus):
                 register=register.name,
                 remedy="The servo's firmware does not take this value; compare with its e-manual",
             )
-
-    def _learn_limits(self) -> None:
-        low = [self.line.read(id, DYNAMIXEL_X["min_position_limit"]) for id in self.ids]
-        high = [self.line.read(id, DYNAMIXEL_X["max_position_limit"]) for id in self.ids]
-        self._raw_limits = (np.array(low, dtype=np.int64), np.array(high, dtype=np.int64))
 
     # -- watchdog, restart ---------------------------------------------------------------
 

@@ -56,6 +56,10 @@ class DynamixelLine:
                 return data[0] | data[1] << 8, data[2]
         return None
 
+    def set_baud(self, baud: int) -> None:
+        """Talk at another rate [bit/s] from now on; PortError when the port cannot."""
+        self.port.setBaudRate(baud)
+
     def overhear(self, id: int, address: int, length: int) -> tuple[list[Status], int]:
         """Read once from `id` and return every intact reply, and how many bytes were heard.
 

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An emulated arm on a pseudo-terminal, with a record of every instruction it heard."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pytest
+
+from na_core.robot_spec import RobotSpec, load_robot_spec
+from na_sim.dynamixel.bus_emulator import BusEmulator
+from na_sim.dynamixel.kinematic_plant import KinematicPlant
+from na_sim.dynamixel.packet import PacketParser
+from na_sim.dynamixel.pty_port import PtyPort
+from na_sim.dynamixel.servo_config import ServoConfig
+from na_sim.dynamixel.wire_faults import Transmission, WireFaults
+from na_teleop.buses.base import BusSample
+from na_teleop.buses.dynamixel import DynamixelBus, DynamixelOptions
+
+TORQUE_ENABLE = 64
+WRITE, REG_WRITE, SYNC_WRITE, BULK_WRITE = 0x03, 0x04, 0x83, 0x93
+
+
+def wait_for(condition: Callable[[], bool], timeout_s: float = 10.0) -> None:
+    """Return once `condition()` is true; fail after `timeout_s`."""
+    end = time.monotonic() + timeout_s
+    while not condition():
+        if time.monotonic() > end:
+            pytest.fail(f"condition not met within {timeout_s} s")
+        time.sleep(0.001)
+
+
+@dataclass
+class WireLog(WireFaults):
+    """Notes every instruction on the wire, and misbehaves on request.
+
+    `mute`: ids that neither hear nor answer. `mangle`: turns outgoing bytes into others.
+    """
+
+    heard: bytearray = field(default_factory=bytearray)
+    mute: set[int] = field(default_factory=set)
+    mangle: Callable[[int, bytes], bytes] | None = None
+
+    def incoming(self, data: bytes, now: float) -> bytes:
+        """Keep what the servos hear."""
+        self.heard += data
+        return data
+
+    def silent(self, servo_id: int, now: float) -> bool:
+        """Mute the servos asked for."""
+        return servo_id in self.mute
+
+    def outgoing(self, servo_id: int, data: bytes, now: float) -> list[Transmission]:
+        """Let `mangle` have its way."""
+        return [Transmission(self.mangle(servo_id, data) if self.mangle else data)]
+
+    def writes(self, address: int) -> list[tuple[int, int]]:
+        """Return (id, first byte written) of every write that covers `address`."""
+        found: list[tuple[int, int]] = []
+        for packet in PacketParser().feed(bytes(self.heard)):
+            p = packet.parameters
+            if packet.instruction in (WRITE, REG_WRITE):
+                start = p[0] | p[1] << 8
+                if start <= address < start + len(p) - 2:
+                    found.append((packet.id, p[2 + address - start]))
+            elif packet.instruction == SYNC_WRITE:
+                start, size = p[0] | p[1] << 8, p[2] | p[3] << 8
+                if start <= address < start + size:
+                    for at in range(4, len(p), size + 1):
+                        found.append((p[at], p[at + 1 + address - start]))
+            elif packet.instruction == BULK_WRITE:
+                found.append((packet.id, -1))
+        return found
+
+    def torque_writes(self) -> list[tuple[int, int]]:
+        """Return every write to the torque register as (id, value)."""
+        return self.writes(TORQUE_ENABLE)
+
+
+@dataclass
+class Arm:
+    """An emulated arm: port path, emulator, plant and wire log."""
+
+    spec: RobotSpec
+    emulator: BusEmulator
+    plant: KinematicPlant
+    port: PtyPort
+    log: WireLog
+    buses: list[DynamixelBus] = field(default_factory=list)
+
+    @property
+    def path(self) -> str:
+        """What a controller opens."""
+        return self.port.path
+
+    def bus(self, **options: object) -> DynamixelBus:
+        """Return a bus on this arm; closed by the fixture."""
+        bus = DynamixelBus(self.spec, self.path, DynamixelOptions(**options))  # type: ignore[arg-type]
+        self.buses.append(bus)
+        return bus
+
+
+@pytest.fixture(scope="session")
+def omx() -> RobotSpec:
+    """The default robot."""
+    return load_robot_spec("omx")
+
+
+@pytest.fixture
+def make_arm(omx: RobotSpec) -> Iterator[Callable[..., Arm]]:
+    """Return a maker of emulated arms; `change` maps an id to fields of its ServoConfig."""
+    made: list[Arm] = []
+
+    def make(
+        change: dict[int, dict[str, object]] | None = None,
+        *,
+        extra: tuple[ServoConfig, ...] = (),
+        spec: RobotSpec | None = None,
+        realistic: bool = False,
+    ) -> Arm:
+        robot = spec or omx
+        configs = []
+        for joint in robot.joints:
+            assert joint.servo is not None
+            config = ServoConfig(id=joint.servo.id, model=joint.servo.model)
+            configs.append(replace(config, **(change or {}).get(config.id, {})))  # type: ignore[arg-type]
+        plant = KinematicPlant(robot.n, np.full(robot.n, 2000, dtype=np.int64))
+        log = WireLog()
+        emulator = BusEmulator([*configs, *extra], plant, faults=log)
+        arm = Arm(robot, emulator, plant, PtyPort(emulator, realistic_timing=realistic), log)
+        arm.port.open()
+        made.append(arm)
+        return arm
+
+    yield make
+    for arm in made:
+        for bus in arm.buses:
+            bus.close()
+        arm.port.close()
+
+
+@pytest.fixture
+def arm(make_arm: Callable[..., Arm]) -> Arm:
+    """A healthy emulated arm."""
+    return make_arm()
+
+
+def sample_of(
+    position: np.ndarray,
+    *,
+    valid: np.ndarray | None = None,
+    hardware_error: np.ndarray | None = None,
+    stamp_ns: int = 1,
+) -> BusSample:
+    """Return a sample as a bus would give it."""
+    n = position.shape[0]
+    ok = np.ones(n, dtype=bool) if valid is None else valid
+    blank = BusSample.nothing(n, stamp_ns)
+    return replace(
+        blank,
+        position=np.where(ok, position, np.nan),
+        valid=ok,
+        fresh=bool(ok.all()),
+        hardware_error=blank.hardware_error if hardware_error is None else hardware_error,
+    )
