@@ -16,7 +16,11 @@ from na_sim.servo.jit import compiled
 KIND_NONE = 0
 KIND_FORCE = 1  # f = value
 KIND_SPRING = 2  # f = stiffness (value - x) - damping v, at most `limit`
+KIND_SUPPORT = 4  # vertical push of a table under a carried object: stiffness (value_z - z)
+KIND_PLANE = 5  # one-sided stiff surface through `value` with outward `normal`, with friction
 KIND_BAND = 3  # torque = stiffness (offset - q) on joint `joint`, q in joint units
+
+SLIP_SPEED = 0.005  # m/s, below which a plane's friction grows linearly with speed
 
 FORCE_DTYPE = np.dtype(
     [
@@ -27,6 +31,8 @@ FORCE_DTYPE = np.dtype(
         ("point", "f8", (3,)),  # point of attack in the body's frame [m]
         ("value", "f8", (3,)),  # force [N], or anchor [m]
         ("rate", "f8", (3,)),  # change of `value` per second
+        ("normal", "f8", (3,)),  # unit vector out of a plane, towards the arm
+        ("friction", "f8"),  # friction coefficient of a plane [-]
         ("stiffness", "f8"),  # [N/m], or [N m/rad] of a band
         ("damping", "f8"),  # [N s/m], or [N m s/rad]
         ("limit", "f8"),  # largest force of a spring [N]; 0 = none
@@ -56,7 +62,7 @@ def hand_torque(h: Any, angle: float, velocity: float, dt: float) -> float:
         return 0.0
     torque = h.stiffness * (h.target - angle) + h.damping * (h.rate - velocity)
     h.target += h.rate * dt
-    return min(max(torque, -h.limit), h.limit)
+    return float(min(max(torque, -h.limit), h.limit))
 
 
 @compiled
@@ -69,11 +75,39 @@ def point_position(f: Any, positions: int, rotations: int, out: Any) -> None:
 
 
 @compiled
+def plane_force(f: Any, position: Any, dt: float) -> None:
+    """Push of a stiff surface: normal spring and damper, regularised Coulomb friction."""
+    depth = 0.0
+    for r in range(3):
+        depth += (f.value[r] - position[r]) * f.normal[r]
+    for r in range(3):
+        f.force[r] = 0.0
+    if depth <= 0.0 or f.started == 0:
+        return
+    closing = 0.0
+    for r in range(3):
+        closing += (position[r] - f.before[r]) / dt * f.normal[r]
+    size = max(f.stiffness * depth - f.damping * closing, 0.0)
+    for r in range(3):
+        slide = (position[r] - f.before[r]) / dt - closing * f.normal[r]
+        drag = f.friction * size * min(max(slide / SLIP_SPEED, -1.0), 1.0)
+        f.force[r] = size * f.normal[r] - drag
+
+
+@compiled
 def element_force(f: Any, position: Any, dt: float) -> None:
     """Set `f.force` [N] for a point at `position` (3,) [m]; advances value by its rate."""
     if f.kind == KIND_FORCE:
         for r in range(3):
             f.force[r] = f.value[r]
+    elif f.kind == KIND_SUPPORT:
+        speed = 0.0 if f.started == 0 else (position[2] - f.before[2]) / dt
+        f.force[0] = f.force[1] = 0.0
+        f.force[2] = max(f.stiffness * (f.value[2] - position[2]) - f.damping * speed, 0.0)
+        if f.value[2] < position[2]:
+            f.force[2] = 0.0
+    elif f.kind == KIND_PLANE:
+        plane_force(f, position, dt)
     else:
         size = 0.0
         for r in range(3):

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import mujoco
-import numba
 import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
+
+from na_sim.servo.jit import intrinsic
 
 
 def _library() -> ctypes.CDLL:
@@ -36,7 +37,7 @@ def step_address() -> int:
     return function_address("mj_step")
 
 
-@numba.extending.intrinsic
+@intrinsic
 def call_step(typingctx: Any, address: Any, model: Any, data: Any) -> Any:
     """Call the void(model*, data*) function at `address`, all three given as int64."""
     signature = types.void(types.int64, types.int64, types.int64)
@@ -53,7 +54,7 @@ def call_step(typingctx: Any, address: Any, model: Any, data: Any) -> Any:
     return signature, codegen
 
 
-@numba.extending.intrinsic
+@intrinsic
 def load(typingctx: Any, address: Any, index: Any) -> Any:
     """Read double number `index` at int64 `address`."""
     signature = types.float64(types.int64, types.int64)
@@ -65,7 +66,7 @@ def load(typingctx: Any, address: Any, index: Any) -> Any:
     return signature, codegen
 
 
-@numba.extending.intrinsic
+@intrinsic
 def store(typingctx: Any, address: Any, index: Any, value: Any) -> Any:
     """Write double number `index` at int64 `address`."""
     signature = types.void(types.int64, types.int64, types.float64)

@@ -154,11 +154,11 @@ class PlantCore:
 
     def positions(self) -> Array:
         """True joint positions (E, n) [rad or m]."""
-        return self.state["link_angle"] * self.scale
+        return np.asarray(self.state["link_angle"] * self.scale)
 
     def velocities(self) -> Array:
         """True joint velocities (E, n) [rad/s or m/s]."""
-        return self.state["link_velocity"] * self.scale
+        return np.asarray(self.state["link_velocity"] * self.scale)
 
 
 def nominal_core(robot: RobotSpec, episodes: int = 1, **kwargs: Any) -> PlantCore:

@@ -100,4 +100,4 @@ class Reach:
         level = max(np.hypot(x_axis[0], x_axis[1]), 1e-6)
         columns = rotation[:, self.scene.dof[arm]]
         change_z = columns[0] * x_axis[1] - columns[1] * x_axis[0]  # (w x axis)_z
-        return -change_z / level
+        return np.asarray(-change_z / level)

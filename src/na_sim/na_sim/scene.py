@@ -124,7 +124,7 @@ def _add_world(spec: mujoco.MjSpec, options: SceneOptions) -> None:
             size=[1.0, 1.0, 0.1],
             pos=[0.0, 0.0, options.table_height],
             contype=WORLD,
-            conaffinity=ARM | WORLD,
+            conaffinity=ARM,
             solref=soft,
         )
     wall = spec.worldbody.add_body(name="wall", mocap=True, pos=[5.0, 0.0, 1.0])
@@ -187,6 +187,8 @@ def build_spec(robot: RobotSpec, options: SceneOptions) -> tuple[mujoco.MjSpec, 
     spec.option.timestep = options.timestep
     spec.option.integrator = mujoco.mjtIntegrator.mjINT_EULER
     spec.option.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
+    # The block between the fingers is carried by the fingers' parent: keep those contacts.
+    spec.option.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_FILTERPARENT)
     spec.option.iterations = 20
     spec.option.gravity = [0.0, 0.0, -9.80665]
     return spec, mimics

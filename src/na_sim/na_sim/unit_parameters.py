@@ -47,7 +47,13 @@ OTHER_ARM_AMBIENT = 7.0  # K hotter
 FRICTION_FIELDS = ("coulomb", "stribeck", "viscous", "load_motor", "load_external")
 
 # A gripper slide drives its fingers through a plastic linkage: softer than the gears (guess).
-GRIPPER_LINKAGE = {"stiffness": 3.0, "gear_damping": 0.0008, "link_damping": 0.0002}
+# The encoder sits on the servo's shaft, before the linkage.
+GRIPPER_LINKAGE = {
+    "stiffness": 3.0,
+    "gear_damping": 0.0008,
+    "link_damping": 0.0002,
+    "encoder_on_rotor": 1,
+}
 
 
 @dataclass(frozen=True)

@@ -54,6 +54,7 @@ _DYNAMIXEL: dict[str, float | int | str] = {
     "friction_temperature": -0.004,
     "gear_damping": 0.05,
     "link_damping": 0.002,
+    "encoder_on_rotor": 0,
     "encoder_amplitude": 1.0,
     "encoder_phase": 0.0,
     "ambient": 25.0,

@@ -59,7 +59,7 @@ def friction_limit(p: Any, motor_torque: float, external_torque: float, velocity
                 limit += at_rest * p.quad_external * external_torque * external_torque
             else:
                 limit += at_rest * p.quad_motor * motor_torque * motor_torque
-    return limit
+    return float(limit)
 
 
 @compiled

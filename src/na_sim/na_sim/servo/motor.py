@@ -13,13 +13,13 @@ REFERENCE_TEMPERATURE = 25.0  # degC, at which resistance and torque constant ar
 @compiled
 def winding_resistance(p: Any, temperature: float) -> float:
     """Resistance [ohm] at winding temperature [degC]."""
-    return p.resistance * (1.0 + p.copper * (temperature - REFERENCE_TEMPERATURE))
+    return float(p.resistance * (1.0 + p.copper * (temperature - REFERENCE_TEMPERATURE)))
 
 
 @compiled
 def torque_constant(p: Any, temperature: float) -> float:
     """Torque constant [N m/A] = back-EMF constant [V s/rad] at winding temperature [degC]."""
-    return p.torque_constant * (1.0 + p.magnet * (temperature - REFERENCE_TEMPERATURE))
+    return float(p.torque_constant * (1.0 + p.magnet * (temperature - REFERENCE_TEMPERATURE)))
 
 
 @compiled

@@ -34,8 +34,9 @@ MS = 1000.0
 @compiled
 def measure(p: Any, s: Any, dt: float) -> None:
     """Refresh the firmware's own count, its low-passed copy and velocity estimate."""
-    turn = p.zero_count + p.sign * s.link_angle * COUNTS_PER_RADIAN
-    error = p.encoder_amplitude * math.sin(s.link_angle + p.encoder_phase)
+    shaft = s.angle if p.encoder_on_rotor != 0 else s.link_angle
+    turn = p.zero_count + p.sign * shaft * COUNTS_PER_RADIAN
+    error = p.encoder_amplitude * math.sin(shaft + p.encoder_phase)
     s.count = math.floor(turn + error + 0.5)
     blend = dt / (p.velocity_filter + dt)
     s.count_lag += blend * (s.count - s.count_lag)
@@ -69,13 +70,8 @@ def position_output(p: Any, s: Any, c: Any, dt: float) -> float:
         s.integral = 0.0
     speed = s.trajectory_velocity / MS
     change = (s.trajectory_velocity - before) / (dt * MS * MS)
-    return (
-        c.p * p.loop_p * error
-        + gain_i * s.integral
-        + c.d * p.loop_d * rate
-        + c.ff1 * p.loop_ff1 * speed
-        + c.ff2 * p.loop_ff2 * change
-    )
+    output = c.p * p.loop_p * error + gain_i * s.integral + c.d * p.loop_d * rate
+    return float(output + c.ff1 * p.loop_ff1 * speed + c.ff2 * p.loop_ff2 * change)
 
 
 @compiled
@@ -93,7 +89,7 @@ def velocity_output(p: Any, s: Any, c: Any, dt: float) -> float:
     bound = c.pwm_limit
     s.velocity_integral += c.velocity_i / 65536.0 * error * dt * MS
     s.velocity_integral = min(max(s.velocity_integral, -bound), bound)
-    return c.velocity_p / 128.0 * error + s.velocity_integral
+    return float(c.velocity_p / 128.0 * error + s.velocity_integral)
 
 
 @compiled

@@ -56,6 +56,7 @@ PARAMETER_DTYPE = np.dtype(
         ("stiffness", "f8"),  # gear stiffness at the output [N m/rad]
         ("gear_damping", "f8"),  # damping of engaged gears [N m s/rad]
         ("link_damping", "f8"),  # bearings of the link [N m s/rad]
+        ("encoder_on_rotor", "i8"),  # 1: compliance lies behind the encoder (gripper linkage)
         ("encoder_amplitude", "f8"),  # once-per-turn encoder error [counts]
         ("encoder_phase", "f8"),  # [rad]
         ("heat_to_housing", "f8"),  # thermal resistance winding to housing [K/W]

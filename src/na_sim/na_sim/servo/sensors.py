@@ -17,8 +17,8 @@ VOLTAGE_UNIT = 0.1  # V
 LOAD_FULL = 1000.0  # load register value of full drive (0.1 %)
 
 
-def _rounded(values: NDArray[np.float64]) -> NDArray[np.int64]:
-    return np.rint(values).astype(np.int64)
+def _rounded(values: NDArray[Any]) -> NDArray[np.int64]:
+    return np.asarray(np.rint(values), dtype=np.int64)
 
 
 def read_registers(

@@ -34,7 +34,7 @@ def electric_step(p: Any, s: Any, c: Any, volts: float, dt: float) -> float:
     s.motor_torque = constant * s.current
     s.current_lag += dt / (p.current_filter + dt) * (s.current - s.current_lag)
     heat_step(p, s, s.current * s.current * resistance, dt)
-    return drawn
+    return float(drawn)
 
 
 @compiled

@@ -18,7 +18,7 @@ def gear_torque(p: Any, twist: float, twist_rate: float, dt: float) -> float:
     half = 0.5 * p.backlash
     ahead = twist + dt * twist_rate
     if ahead > half:
-        return max(p.stiffness * (ahead - half) + p.gear_damping * twist_rate, 0.0)
+        return float(max(p.stiffness * (ahead - half) + p.gear_damping * twist_rate, 0.0))
     if ahead < -half:
-        return min(p.stiffness * (ahead + half) + p.gear_damping * twist_rate, 0.0)
+        return float(min(p.stiffness * (ahead + half) + p.gear_damping * twist_rate, 0.0))
     return 0.0
