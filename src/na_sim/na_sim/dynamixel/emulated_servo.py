@@ -58,6 +58,7 @@ class EmulatedServo:
         self._injected = 0
         self._turns = 0  # counts, a multiple of COUNTS_PER_TURN
         self._shaft = 2048
+        self._seen: tuple[tuple[int, ...], float, bool] | None = None  # last readings
         put = self.registers.put
         put("model_number", self._model_number())
         put("firmware_version", config.firmware)
@@ -128,7 +129,7 @@ class EmulatedServo:
         self._turns = 0
         without_homing = self.to_wire(self._shaft) - self._homing()
         self._turns = without_homing // COUNTS_PER_TURN * COUNTS_PER_TURN
-        self.registers.put("present_position", self.to_wire(self._shaft))
+        self._convert_again()
 
     def clear_turns(self, parameters: bytes) -> None:
         """Execute CLEAR: fold the position into one turn; the goal moves with it."""
@@ -153,6 +154,7 @@ class EmulatedServo:
         """Take the plant's readings: PWM, current, velocity, two trajectories, V, °C in `row`."""
         pwm, current, velocity, v_trajectory, p_trajectory, voltage, temperature = row
         self._shaft = shaft
+        self._seen = (row, now, moving)
         sign = self._sign()
         position = self.to_wire(shaft)
         trajectory = self.to_wire(p_trajectory)
@@ -176,6 +178,12 @@ class EmulatedServo:
             self._moving_status(position, trajectory, v_trajectory),
         )
         self._protect(voltage, temperature)
+
+    def _convert_again(self) -> None:
+        """Show the last readings in the frame that the settings now ask for."""
+        if self._seen is not None:
+            row, now, moving = self._seen
+            self.observe(self._shaft, row, now, moving)
 
     def _moving_status(self, position: int, trajectory: int, v_trajectory: int) -> int:
         goal = self.registers.get("goal_position")
@@ -306,6 +314,7 @@ class EmulatedServo:
         if "current_limit" in names:
             self.registers.put("goal_current", names["current_limit"])
         if not names.keys().isdisjoint({"homing_offset", "drive_mode"}):
+            self._convert_again()
             self.registers.put("goal_position", self.to_wire(self._shaft))
         if not self._latched and not names.keys().isdisjoint(
             {"goal_position", "goal_velocity", "goal_current", "goal_pwm"}
@@ -348,6 +357,7 @@ class EmulatedServo:
         registers.put("profile_acceleration", 0)
         if registers.get("operating_mode") == POSITION_MODE:
             self.reset_turns()
+        self._convert_again()
         self._default_goals()
 
     # ---- what the plant is told

@@ -18,7 +18,8 @@ import tty
 from pathlib import Path
 from types import TracebackType
 
-from na_sim.dynamixel.bus_emulator import BusEmulator, Exchange
+from na_sim.dynamixel.bus_emulator import BusEmulator
+from na_sim.dynamixel.wire import Exchange
 
 BITS_PER_BYTE = 10  # start, eight data, stop
 _TCGETS2 = 0x802C542A  # Linux: termios with the speed as a number
