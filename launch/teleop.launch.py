@@ -108,7 +108,7 @@ def emulated_arm(arm: str) -> Node:
     )
 
 
-def arm_node(arm: str, **options) -> Node:
+def arm_node(arm: str) -> Node:
     return Node(
         package="na_teleop",
         executable=f"{arm}_node",
@@ -130,7 +130,7 @@ def arm_node(arm: str, **options) -> Node:
         output="screen",
         sigterm_timeout=PARK_SECONDS,
         sigkill_timeout=KILL_SECONDS,
-        **options,
+        on_exit=Shutdown(reason=f"the {arm} ended"),
     )
 
 
@@ -173,9 +173,8 @@ def generate_launch_description() -> LaunchDescription:
                     PushRosNamespace(LaunchConfiguration("namespace")),
                     emulated_arm("leader"),
                     emulated_arm("follower"),
-                    # A leader that dies is met by the follower's watchdog: hold, then park.
                     arm_node("leader"),
-                    arm_node("follower", on_exit=Shutdown(reason="the follower ended")),
+                    arm_node("follower"),
                     recorder,
                 ]
             ),

@@ -7,7 +7,7 @@ PACKAGE = "na_sim"
 
 # One line per executable: "name = module:function".
 ENTRY_POINTS: list[str] = [
-    "emulator_node = na_sim.emulator_node:main",
+    "emulated_arm_node = na_sim.emulated_arm_node:main",
 ]
 
 setup(

@@ -233,7 +233,9 @@ def build(workspace: Workspace) -> None:
 
 
 def _remove_stale_links(workspace: Workspace) -> None:
-    """Drop links in install/ whose source is gone: a deleted launch file must not stay listed."""
+    """Drop what a build only ever adds: links to deleted files, executables of renamed nodes."""
+    for package in (workspace.root / "src").glob("*/setup.py"):
+        shutil.rmtree(workspace.install / "lib" / package.parent.name, ignore_errors=True)
     if workspace.install.is_dir():
         for path in workspace.install.rglob("*"):
             if path.is_symlink() and not path.exists():

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ROS 2 node that stands in for one arm: servos on a pseudo-terminal in front of physics."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+import time
+from types import FrameType
+from typing import TypeVar
+
+import rclpy
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from rcl_interfaces.msg import ParameterDescriptor
+from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
+
+from na_core.robot_spec import RobotSpecError, load_robot_spec
+from na_sim.emulated_arm import EmulatedArm
+
+T = TypeVar("T", str, int, bool)
+
+#: A driver told to stop parks the arm before it lets go; the servos must still be there then [s].
+OUTLIVE_DRIVER = 11.0
+DESCRIPTIONS = {
+    "robot": "robot YAML in na_description, or a path to one",
+    "arm": "'leader' (a scripted operator moves it) or 'follower'",
+    "port": "path of the pseudo-terminal to create",
+    "seed": "seed of sensor noise and of the operator",
+    "unit": "which physical unit the hidden parameters are drawn for",
+    "realistic_timing": "replies take as long as on the wire",
+}
+
+
+class EmulatedArmNode(Node):
+    """Parameters and diagnostics around an EmulatedArm."""
+
+    def __init__(self) -> None:
+        """Create the port; raises ValueError, OSError or RobotSpecError naming the parameter."""
+        super().__init__("emulated_arm_node")
+        arm = self._declare("arm", "follower")
+        if arm not in ("leader", "follower"):
+            raise ValueError(f"parameter arm is {arm!r}, expected 'leader' or 'follower'")
+        path = self._declare("port", "")
+        if not path:
+            raise ValueError("parameter port is empty, expected a path for the emulated port")
+        self.arm = EmulatedArm(
+            load_robot_spec(self._declare("robot", "omx")),
+            path,
+            seed=self._declare("seed", 0),
+            unit=self._declare("unit", 0),
+            operator=arm == "leader",
+            realistic_timing=self._declare("realistic_timing", True),
+        )
+        self.arm.open()
+        self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
+        self.create_timer(1.0, self._on_diagnostics)
+        self.get_logger().info(f"emulated {arm} arm on {path}")
+
+    def _declare(self, name: str, default: T) -> T:
+        descriptor = ParameterDescriptor(description=DESCRIPTIONS[name], read_only=True)
+        value: T = self.declare_parameter(name, default, descriptor).value
+        return value
+
+    def _on_diagnostics(self) -> None:
+        late = self.arm.slips
+        status = DiagnosticStatus(
+            level=DiagnosticStatus.WARN if late else DiagnosticStatus.OK,
+            name=self.get_fully_qualified_name(),
+            hardware_id=self.arm.path,
+            message="emulated" if not late else "the physics could not keep up with real time",
+            values=[
+                KeyValue(key="torque_on", value=str(self.arm.torque_enabled())),
+                KeyValue(key="slips", value=str(late)),
+            ],
+        )
+        array = DiagnosticArray(status=[status])
+        array.header.stamp = self.get_clock().now().to_msg()
+        self._diagnostics.publish(array)
+
+
+def run(told: threading.Event) -> int:
+    """Serve until told to stop, then for as long as a driver still holds torque."""
+    node = EmulatedArmNode()
+    try:
+        while not told.is_set():
+            rclpy.spin_once(node, timeout_sec=0.1)
+        deadline = time.monotonic() + OUTLIVE_DRIVER
+        while any(node.arm.torque_enabled().values()) and time.monotonic() < deadline:
+            rclpy.spin_once(node, timeout_sec=0.1)
+        on = sorted(servo for servo, torque in node.arm.torque_enabled().items() if torque)
+        if on:
+            node.get_logger().error(f"torque still on in servos {on} when the emulation ended")
+        else:
+            node.get_logger().info("torque is off in every emulated servo")
+        return 1 if on else 0
+    finally:
+        node.arm.close()
+        node.destroy_node()
+
+
+def main() -> None:
+    """Entry point of the executable emulated_arm_node."""
+    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
+    told = threading.Event()
+
+    def tell(number: int, frame: FrameType | None) -> None:
+        told.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, tell)
+    try:
+        code = run(told)
+    except (ValueError, OSError, RobotSpecError) as error:
+        print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
+        code = 1
+    finally:
+        rclpy.try_shutdown()
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    main()

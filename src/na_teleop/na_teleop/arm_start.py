@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From parameters to a bus that is open and checked; nothing is switched on here."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from na_core.robot_spec import RobotSpec
+from na_teleop.buses.base import ServoError
+from na_teleop.buses.dynamixel import DynamixelBus, DynamixelOptions
+from na_teleop.buses.dynamixel_settings import Role
+from na_teleop.preflight import require_preflight
+
+
+@dataclass(frozen=True, slots=True)
+class ArmParameters:
+    """What an arm node is told about its arm.
+
+    Attributes:
+        robot: name of a robot YAML, or a path to one.
+        port: serial port.
+        baud: rate [bit/s]; 0 takes the robot's own.
+        port_wait: time that the port may take to appear [s].
+        control_rate: ticks per second [Hz]; 0 takes the robot's own.
+
+    """
+
+    robot: str
+    port: str
+    baud: int
+    port_wait: float
+    control_rate: float
+
+
+def make_bus(spec: RobotSpec, arm: ArmParameters, role: Role) -> DynamixelBus:
+    """Return the closed bus that fits the robot's protocol.
+
+    Raises ServoError for a protocol that this version does not speak.
+    """
+    if not arm.port:
+        raise ValueError(
+            "parameter port is empty, expected the arm's serial port, for example "
+            "port:=/dev/ttyUSB0"
+        )
+    if spec.bus is not None and spec.bus.protocol != "dynamixel2":
+        raise ServoError(
+            f"robot {spec.robot!r} speaks {spec.bus.protocol!r}, which this version cannot drive",
+            port=arm.port,
+            remedy="use a robot with bus.protocol dynamixel2, for example omx",
+        )
+    return DynamixelBus(spec, arm.port, DynamixelOptions(baud=arm.baud or None, role=role))
+
+
+def wait_for_port(
+    port: str,
+    seconds: float,
+    *,
+    give_up: Callable[[], bool] = lambda: False,
+    sleep: Callable[[float], None] = time.sleep,
+    now: Callable[[], float] = time.monotonic,
+) -> None:
+    """Wait until a path exists, at most `seconds` [s]; opening it reports what is wrong."""
+    deadline = now() + seconds
+    while not os.path.exists(port) and now() < deadline and not give_up():
+        sleep(0.05)
+
+
+def start_bus(
+    spec: RobotSpec,
+    arm: ArmParameters,
+    role: Role,
+    *,
+    give_up: Callable[[], bool] = lambda: False,
+) -> DynamixelBus:
+    """Open the port and check every servo; port closed again on failure.
+
+    Raises BusError or PreflightError, whose text names port, ids and remedy.
+    """
+    bus = make_bus(spec, arm, role)
+    wait_for_port(arm.port, arm.port_wait, give_up=give_up)
+    bus.open()
+    try:
+        require_preflight(bus)
+    except BaseException:
+        bus.close()
+        raise
+    return bus
