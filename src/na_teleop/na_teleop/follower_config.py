@@ -19,7 +19,7 @@ class FollowerConfig:
         park_speed: share of each joint's velocity limit used for parking.
         park_timeout_s: time after which torque goes off even if the arm has not arrived [s].
         park_settle_s: time given to the arm to catch up with the last park goal [s].
-        park_tolerance: distance to the park pose that counts as arrived [rad or m].
+        park_tolerance: distance to the park pose that counts as arrived [rad of the servo].
         max_failed_reads: incomplete reads in a row that make a fault.
         release_attempts: tries of switching torque off before giving up on confirmation.
         watchdog_s: silence of this program after which the servos stop by themselves [s]; 0: off.

@@ -97,8 +97,10 @@ class FollowerControl:
         self._sample: BusSample | None = None
         self._park_began = 0.0
         self._park_speed = np.zeros(spec.n)
+        self._park_tolerance = config.park_tolerance * np.array([j.ratio for j in spec.joints])
         self._arrived_at: float | None = None
         self._release_tries = 0
+        self._release_demanded = False
         self._frozen: Array | None = None
 
     # -- the tick ------------------------------------------------------------------------
@@ -199,11 +201,12 @@ class FollowerControl:
             return self._following(now)
         actions = self._parking_goal(now)
         distance = np.abs(self._shaper.base - self._park_pose())
-        if self._arrived_at is None and bool((distance < 1e-9).all()):
-            self._arrived_at = now
-        if self._arrived_at is not None:
+        if self._arrived_at is None:
+            if bool((distance < 1e-9).all()):
+                self._arrived_at = now
+        else:
             away = np.abs(sample.position - self._park_pose())
-            near = sample.fresh and bool((away <= self.config.park_tolerance).all())
+            near = sample.fresh and bool((away <= self._park_tolerance).all())
             if near or now - self._arrived_at >= self.config.park_settle_s:
                 self.reason = f"parked ({self.park_cause})"
                 return Actions(actions.goal, Torque.OFF)
@@ -317,6 +320,9 @@ class FollowerControl:
 
     def release_now(self) -> None:
         """Stop parking: the next tick switches torque off (a second interrupt)."""
+        if self._release_demanded:
+            return
+        self._release_demanded = True
         self.shutting_down = True
         self._release_tries = 0
         self._enter(State.PARKED, "released without parking")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from na_core.control_tables import DYNAMIXEL_BAUD_RATES
 from na_core.servo_models import SERVO_MODELS
+from na_teleop.buses.base import ServoBus
 from na_teleop.buses.dynamixel import READ_ADDRESS, READ_LENGTH, DynamixelBus
 from na_teleop.buses.dynamixel_settings import Role, Setting, required_settings
 from na_teleop.buses.errors import BusError, PortError
@@ -38,7 +39,7 @@ def hardware_error_text(bits: int) -> str:
     return f"0x{bits:02x} ({', '.join(names) or 'none'})"
 
 
-def require_preflight(bus: DynamixelBus) -> PreflightReport:
+def require_preflight(bus: ServoBus) -> PreflightReport:
     """Run the preflight; raise PreflightError with the full report when the start is refused."""
     report = run_preflight(bus)
     if not report.ok:
@@ -46,12 +47,14 @@ def require_preflight(bus: DynamixelBus) -> PreflightReport:
     return report
 
 
-def run_preflight(bus: DynamixelBus) -> PreflightReport:
+def run_preflight(bus: ServoBus) -> PreflightReport:
     """Open the port if need be and check everything that can be checked without writing.
 
     Port troubles become findings too, so that there is one report whatever is wrong. The port
-    is left open when it could be opened.
+    is left open when it could be opened. TypeError for a bus family without a preflight.
     """
+    if not isinstance(bus, DynamixelBus):
+        raise TypeError(f"no preflight for {type(bus).__name__}; expected a DynamixelBus")
     role = bus.options.role
     report = PreflightReport(bus.port, str(role), bus.baud, bus.ids)
     try:

@@ -1,0 +1,533 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every transition of the follower's state machine, and what never happens on the way."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from na_core.robot_spec import RobotSpec
+from na_teleop.buses.base import BusSample
+from na_teleop.follower_config import FollowerConfig
+from na_teleop.follower_control import Actions, FollowerControl, ParkCause, State, Torque
+
+DT = 1 / 60
+CONFIG = FollowerConfig(ramp_s=1.0, park_timeout_s=8.0, park_settle_s=0.2)
+
+
+def reading(position: np.ndarray, valid: np.ndarray, errors: np.ndarray) -> BusSample:
+    return replace(
+        BusSample.nothing(position.shape[0], 1),
+        position=np.where(valid, position, np.nan),
+        valid=valid,
+        fresh=bool(valid.all()),
+        hardware_error=errors,
+    )
+
+
+class Rig:
+    """An arm that goes where it is sent, and the loop's side of the conversation."""
+
+    def __init__(self, spec: RobotSpec, config: FollowerConfig = CONFIG) -> None:
+        self.spec = spec
+        self.control = FollowerControl(spec, config)
+        self.now = 100.0
+        self.position = spec.home + 0.1 * np.array([1.0, 1.0, 1.0, 1.0, 0.01])
+        self.leader: np.ndarray | None = None
+        self.valid = np.ones(spec.n, dtype=bool)
+        self.errors = np.zeros(spec.n, dtype=np.uint8)
+        self.torque = False
+        self.torque_fails = ""
+        self.release_fails = ""
+        self.sent: list[np.ndarray] = []
+        self.ons = 0
+        self.offs = 0
+        self.first_goal_before_torque: np.ndarray | None = None
+        self.moves = True
+
+    def tick(self, dt: float = DT) -> Actions:
+        self.now += dt
+        sample = reading(self.position, self.valid, self.errors)
+        actions = self.control.step(self.now, sample, self.leader)
+        if actions.goal is not None:
+            self.sent.append(actions.goal.sent.copy())
+        if actions.torque is Torque.ON:
+            self.ons += 1
+            self.first_goal_before_torque = None if actions.goal is None else actions.goal.sent
+            if self.torque_fails:
+                self.control.torque_failed(self.torque_fails, self.now)
+            else:
+                self.torque = True
+                self.control.torque_is_on(self.now)
+        elif actions.torque is Torque.OFF:
+            self.offs += 1
+            self.torque = bool(self.release_fails)
+            self.control.torque_released(not self.release_fails, self.release_fails or "off")
+        if self.torque and self.moves and actions.goal is not None:
+            self.position = actions.goal.sent.copy()
+        return actions
+
+    def run(self, seconds: float) -> None:
+        for _ in range(round(seconds / DT)):
+            self.tick()
+
+    def until(self, state: State, within_s: float = 20.0) -> None:
+        end = self.now + within_s
+        while self.control.state is not state:
+            assert self.now < end, f"still {self.control.state}: {self.control.reason}"
+            self.tick()
+
+    def follow(self) -> None:
+        self.leader = self.spec.home.copy()
+        self.until(State.FOLLOWING)
+
+    def assert_continuous(self, longest_dt: float = DT) -> None:
+        steps = np.abs(np.diff(np.array(self.sent), axis=0))
+        bound = self.spec.velocity_limit * min(longest_dt, CONFIG.longest_step_s) + 1e-9
+        assert np.all(steps <= bound)
+
+
+@pytest.fixture
+def rig(omx: RobotSpec) -> Rig:
+    return Rig(omx)
+
+
+# -- starting --------------------------------------------------------------------------------
+
+
+def test_nothing_happens_without_a_leader(rig: Rig) -> None:
+    rig.run(30.0)
+    assert rig.control.state is State.WAITING
+    assert rig.sent == [] and rig.ons == 0 and not rig.torque
+
+
+def test_torque_goes_on_at_the_present_position_then_the_arm_ramps(rig: Rig) -> None:
+    start = rig.position.copy()
+    rig.leader = rig.spec.home.copy()
+    rig.until(State.RAMPING)
+    assert rig.first_goal_before_torque is not None
+    np.testing.assert_array_equal(rig.first_goal_before_torque, start)
+    began = rig.now
+    rig.until(State.FOLLOWING)
+    assert rig.now - began == pytest.approx(CONFIG.ramp_s, abs=2 * DT)
+    np.testing.assert_allclose(rig.sent[-1], rig.spec.home, atol=1e-6)
+    rig.assert_continuous()
+    assert rig.ons == 1
+
+
+def test_an_arm_outside_its_limits_is_taken_over_where_it_stands(rig: Rig) -> None:
+    rig.position = rig.spec.upper + 0.02
+    start = rig.position.copy()
+    rig.leader = rig.spec.home.copy()
+    rig.until(State.RAMPING)
+    assert rig.first_goal_before_torque is not None
+    np.testing.assert_array_equal(rig.first_goal_before_torque, start)
+    rig.until(State.FOLLOWING)
+    rig.assert_continuous()
+
+
+def test_no_alignment_on_an_incomplete_read(rig: Rig) -> None:
+    rig.leader = rig.spec.home.copy()
+    rig.tick()
+    assert rig.control.state is State.ALIGNING
+    rig.valid[2] = False
+    rig.tick()
+    rig.tick()
+    assert rig.control.state is State.ALIGNING and rig.ons == 0
+    rig.valid[2] = True
+    rig.tick()
+    assert rig.ons == 1
+
+
+def test_torque_that_does_not_come_on_is_a_fault_with_torque_off(rig: Rig) -> None:
+    rig.torque_fails = "servo 13 refused"
+    rig.leader = rig.spec.home.copy()
+    rig.until(State.FAULT)
+    assert "servo 13 refused" in rig.control.reason
+    assert not rig.control.torque_on
+    before = len(rig.sent)
+    rig.run(1.0)
+    assert len(rig.sent) == before and rig.ons == 1
+
+
+# -- following -------------------------------------------------------------------------------
+
+
+def test_following_tracks_the_leader_within_limits(rig: Rig) -> None:
+    rig.follow()
+    rig.leader = rig.spec.upper + 1.0
+    rig.run(3.0)
+    np.testing.assert_allclose(rig.sent[-1], rig.spec.upper)
+    rig.assert_continuous()
+
+
+def test_a_leader_that_jumps_is_followed_at_bounded_speed_even_after_gaps(rig: Rig) -> None:
+    rig.follow()
+    random = np.random.default_rng(0)
+    for _ in range(300):
+        rig.leader = random.uniform(rig.spec.lower, rig.spec.upper)
+        rig.tick(float(random.choice([DT, DT, 0.1, 0.2])))
+    rig.assert_continuous(1.0)
+
+
+def test_a_nan_leader_counts_as_silence(rig: Rig) -> None:
+    rig.follow()
+    goal = rig.sent[-1]
+    rig.leader = np.full(rig.spec.n, np.nan)
+    rig.run(1.0)
+    assert rig.control.state is State.HOLDING
+    np.testing.assert_array_equal(rig.sent[-1], goal)
+
+
+def test_measurements_are_not_touched_and_requests_are_kept(rig: Rig) -> None:
+    rig.follow()
+    rig.leader = rig.spec.upper + 1.0
+    actions = rig.tick()
+    assert actions.goal is not None
+    np.testing.assert_array_equal(actions.goal.requested, rig.spec.upper + 1.0)
+
+
+# -- silence ---------------------------------------------------------------------------------
+
+
+def test_leader_silent_holds_then_parks_then_releases(rig: Rig) -> None:
+    rig.follow()
+    rig.leader = rig.spec.home + 0.2 * np.array([1, 1, -1, 1, 0.01])
+    rig.run(1.0)
+    rig.leader = None
+    silent_from = rig.now
+    rig.until(State.HOLDING)
+    assert rig.now - silent_from == pytest.approx(CONFIG.hold_after_s, abs=2 * DT)
+    held = rig.sent[-1]
+    rig.until(State.PARKING)
+    assert rig.now - silent_from == pytest.approx(CONFIG.park_after_s, abs=2 * DT)
+    np.testing.assert_allclose(rig.sent[-2], held)
+    rig.until(State.PARKED)
+    np.testing.assert_allclose(rig.position, rig.spec.home, atol=1e-9)
+    assert not rig.torque and not rig.control.torque_on and rig.offs == 1
+    rig.assert_continuous()
+
+
+def test_leader_back_while_holding_ramps_from_the_held_goal(rig: Rig) -> None:
+    rig.follow()
+    rig.leader = None
+    rig.until(State.HOLDING)
+    rig.run(1.0)
+    rig.leader = rig.spec.home + 0.3 * np.array([1, 1, -1, 1, 0.01])
+    rig.tick()
+    assert rig.control.state is State.RAMPING
+    rig.until(State.FOLLOWING)
+    rig.assert_continuous()
+    assert rig.ons == 1
+
+
+def test_leader_back_while_parking_resumes(rig: Rig) -> None:
+    rig.follow()
+    rig.leader = rig.spec.home + 1.0 * np.array([1, 0.5, -0.5, 0.5, 0.0])
+    rig.run(2.0)
+    rig.leader = None
+    rig.until(State.PARKING)
+    rig.leader = rig.spec.home.copy()
+    rig.tick()
+    assert rig.control.state is State.RAMPING
+    rig.assert_continuous()
+
+
+def test_leader_back_after_parking_aligns_anew(rig: Rig) -> None:
+    rig.follow()
+    rig.leader = None
+    rig.until(State.PARKED)
+    rig.position = rig.position - 0.05  # the released arm sags
+    rig.leader = rig.spec.home.copy()
+    sagged = rig.position.copy()
+    rig.until(State.RAMPING)
+    assert rig.ons == 2 and rig.first_goal_before_torque is not None
+    np.testing.assert_array_equal(rig.first_goal_before_torque, sagged)
+
+
+def test_without_resume_a_parked_arm_waits_for_a_person(omx: RobotSpec) -> None:
+    rig = Rig(omx, replace(CONFIG, resume_after_silence=False))
+    rig.follow()
+    rig.leader = None
+    rig.until(State.PARKED)
+    rig.leader = omx.home.copy()
+    rig.run(1.0)
+    assert rig.control.state is State.PARKED and rig.ons == 1
+    assert rig.control.clear_fault(rig.now)[0]
+    rig.until(State.FOLLOWING)
+
+
+# -- parking ---------------------------------------------------------------------------------
+
+
+def test_parking_speed_is_bounded_by_its_share(rig: Rig) -> None:
+    rig.follow()
+    rig.leader = rig.spec.home + np.array([0.8, 0.3, -0.3, 0.3, 0.0])
+    rig.run(2.0)
+    first = len(rig.sent)
+    assert rig.control.request_park(rig.now)[0]
+    rig.until(State.PARKED)
+    steps = np.abs(np.diff(np.array(rig.sent[first:]), axis=0))
+    assert np.all(steps <= CONFIG.park_speed * rig.spec.velocity_limit * DT + 1e-9)
+
+
+def test_park_on_request_stays_parked_although_the_leader_speaks(rig: Rig) -> None:
+    rig.follow()
+    rig.control.request_park(rig.now)
+    rig.until(State.PARKED)
+    rig.run(2.0)
+    assert rig.control.state is State.PARKED and not rig.torque
+    ok, _ = rig.control.clear_fault(rig.now)
+    assert ok
+    rig.until(State.FOLLOWING)
+    assert rig.ons == 2
+
+
+def test_park_that_never_arrives_releases_at_the_time_out(rig: Rig) -> None:
+    rig.follow()
+    rig.moves = False
+    rig.position = rig.position + 0.5
+    rig.control = rig.control
+    config = CONFIG
+    rig.control.request_park(rig.now)
+    began = rig.now
+    rig.until(State.PARKED)
+    # The goal arrived, the arm did not: it is given the settling time, no longer.
+    assert rig.now - began <= config.park_timeout_s + 2 * DT
+    assert not rig.torque
+
+
+def test_the_time_out_releases_even_when_the_goal_has_not_arrived(omx: RobotSpec) -> None:
+    # A time-out shorter than the way at full speed.
+    rig = Rig(omx, replace(CONFIG, park_timeout_s=0.2, park_settle_s=0.0))
+    rig.follow()
+    rig.leader = omx.home + np.array([2.0, 0.5, -0.5, 0.5, 0.0])
+    rig.run(3.0)
+    rig.control.request_park(rig.now)
+    began = rig.now
+    rig.until(State.PARKED)
+    assert rig.now - began == pytest.approx(0.2, abs=2 * DT)
+    assert "released anyway" in rig.control.reason
+    rig.assert_continuous()
+
+
+def test_a_long_way_is_parked_fast_enough_to_arrive(omx: RobotSpec) -> None:
+    rig = Rig(omx, replace(CONFIG, park_speed=0.01, park_timeout_s=4.0))
+    rig.follow()
+    rig.leader = omx.home + np.array([2.0, 0.5, -0.5, 0.5, 0.0])
+    rig.run(3.0)
+    rig.control.request_park(rig.now)
+    rig.until(State.PARKED)
+    np.testing.assert_allclose(rig.position, omx.home, atol=1e-9)
+    assert "released anyway" not in rig.control.reason
+
+
+# -- shutdown --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("during", ["ramp", "follow", "hold", "park"])
+def test_shutdown_parks_from_the_last_goal_then_releases(rig: Rig, during: str) -> None:
+    rig.leader = rig.spec.home + 0.3 * np.array([1, 1, -1, 1, 0.01])
+    rig.until(State.RAMPING)
+    rig.run(0.4)
+    if during != "ramp":
+        rig.until(State.FOLLOWING)
+    if during == "hold":
+        rig.leader = None
+        rig.until(State.HOLDING)
+    if during == "park":
+        rig.control.request_park(rig.now)
+    rig.control.request_shutdown(rig.now)
+    while not rig.control.finished:
+        rig.tick()
+    assert rig.control.state is State.PARKED and not rig.torque
+    np.testing.assert_allclose(rig.position, rig.spec.home, atol=1e-9)
+    rig.assert_continuous()
+    rig.leader = rig.spec.home.copy()
+    rig.run(1.0)
+    assert not rig.torque and rig.ons == 1
+
+
+def test_shutdown_while_waiting_tells_the_servos_once_more(rig: Rig) -> None:
+    rig.run(0.1)
+    rig.control.request_shutdown(rig.now)
+    rig.run(0.1)
+    assert rig.control.finished and rig.offs == 1 and rig.ons == 0
+
+
+def test_shutdown_when_already_parked_finishes(rig: Rig) -> None:
+    rig.follow()
+    rig.control.request_park(rig.now)
+    rig.until(State.PARKED)
+    rig.control.request_shutdown(rig.now)
+    rig.run(0.1)
+    assert rig.control.finished
+
+
+def test_a_second_interrupt_releases_at_once(rig: Rig) -> None:
+    rig.follow()
+    rig.control.request_shutdown(rig.now)
+    rig.tick()
+    rig.control.release_now()
+    rig.tick()
+    assert not rig.torque and rig.control.finished
+
+
+def test_release_is_tried_a_bounded_number_of_times_and_reported(rig: Rig) -> None:
+    rig.follow()
+    rig.release_fails = "torque off NOT confirmed by ids [13]"
+    rig.control.request_shutdown(rig.now)
+    while not rig.control.finished:
+        rig.tick()
+    assert rig.offs == CONFIG.release_attempts
+    assert rig.control.torque_on and "[13]" in rig.control.reason
+
+
+def test_shutdown_in_a_fault_releases_without_parking(rig: Rig) -> None:
+    rig.follow()
+    rig.control.fault("something broke", rig.now)
+    rig.control.request_shutdown(rig.now)
+    rig.tick()
+    assert not rig.torque and rig.control.finished
+
+
+# -- faults ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("state", [State.WAITING, State.RAMPING, State.FOLLOWING, State.HOLDING])
+def test_reads_that_keep_failing_are_a_latched_fault_naming_the_servo(
+    rig: Rig, state: State
+) -> None:
+    if state is not State.WAITING:
+        rig.leader = rig.spec.home.copy()
+        rig.until(State.RAMPING)
+    if state in (State.FOLLOWING, State.HOLDING):
+        rig.until(State.FOLLOWING)
+    if state is State.HOLDING:
+        rig.leader = None
+        rig.until(State.HOLDING)
+    rig.valid[2] = False
+    for _ in range(CONFIG.max_failed_reads - 1):
+        rig.tick()
+        assert rig.control.state is not State.FAULT
+    rig.tick()
+    assert rig.control.state is State.FAULT
+    assert "joint3 (id 13)" in rig.control.reason
+    rig.valid[2] = True
+    rig.leader = rig.spec.home + 0.5
+    rig.run(1.0)
+    assert rig.control.state is State.FAULT  # latched although everything is well again
+
+
+def test_scattered_failed_reads_are_no_fault(rig: Rig) -> None:
+    rig.follow()
+    for k in range(600):
+        rig.valid[k % 5] = k % CONFIG.max_failed_reads == 0
+        rig.tick()
+        rig.valid[:] = True
+        if k % (CONFIG.max_failed_reads - 1) == 0:
+            rig.tick()
+    assert rig.control.state is State.FOLLOWING
+
+
+def test_cable_out_in_motion_stops_all_joints_together(rig: Rig) -> None:
+    rig.follow()
+    rig.leader = rig.spec.home + np.array([1.0, 0.5, -0.5, 0.5, 0.0])
+    rig.run(0.3)
+    rig.valid[:] = False
+    rig.until(State.FAULT)
+    stopped = rig.sent[-1]
+    rig.run(1.0)
+    np.testing.assert_array_equal(np.array(rig.sent[-60:]), np.tile(stopped, (60, 1)))
+
+
+def test_a_fault_stops_at_the_present_position_not_at_a_distant_goal(rig: Rig) -> None:
+    rig.follow()
+    rig.moves = False  # something blocks the arm while the goal walks away
+    rig.leader = rig.spec.home + np.array([1.0, 0.5, -0.5, 0.5, 0.0])
+    rig.run(0.5)
+    here = rig.position.copy()
+    rig.errors[1] = 0x20
+    rig.tick()
+    assert rig.control.state is State.FAULT
+    np.testing.assert_array_equal(rig.sent[-1], here)
+
+
+def test_hardware_error_is_a_fault_that_clears_only_when_it_is_gone(rig: Rig) -> None:
+    rig.follow()
+    rig.errors[3] = 0x04
+    rig.tick()
+    assert rig.control.state is State.FAULT and "joint4 (id 14) 0x04" in rig.control.reason
+    ok, text = rig.control.clear_fault(rig.now)
+    assert not ok and "joint4 (id 14)" in text
+    rig.errors[3] = 0
+    rig.tick()
+    assert rig.control.clear_fault(rig.now)[0]
+    rig.until(State.FOLLOWING)
+
+
+def test_clearing_with_torque_on_aligns_and_ramps_without_a_jump(rig: Rig) -> None:
+    rig.follow()
+    rig.control.fault("tripped", rig.now)
+    rig.run(0.5)
+    rig.position = rig.position - 0.1  # it sagged meanwhile
+    here = rig.position.copy()
+    rig.moves = False
+    rig.leader = rig.spec.home + 0.3 * np.array([1, 1, -1, 1, 0.0])
+    rig.tick()
+    before = len(rig.sent)
+    assert rig.control.clear_fault(rig.now)[0]
+    rig.moves = True
+    rig.until(State.RAMPING)
+    np.testing.assert_array_equal(rig.sent[before], here)
+    rig.until(State.FOLLOWING)
+    steps = np.abs(np.diff(np.array(rig.sent[before:]), axis=0))
+    assert np.all(steps <= rig.spec.velocity_limit * DT + 1e-9)
+    assert rig.ons == 2  # torque is asserted anew: a servo may have lost it
+
+
+def test_clearing_without_a_leader_holds_the_arm(rig: Rig) -> None:
+    rig.follow()
+    rig.leader = None
+    rig.control.fault("tripped", rig.now)
+    rig.run(1.0)
+    assert rig.control.clear_fault(rig.now)[0]
+    rig.until(State.HOLDING, within_s=0.2)
+    assert rig.torque
+
+
+def test_clearing_while_servos_are_silent_is_refused(rig: Rig) -> None:
+    rig.follow()
+    rig.valid[0] = False
+    rig.until(State.FAULT)
+    ok, text = rig.control.clear_fault(rig.now)
+    assert not ok and "do not all answer" in text
+
+
+def test_the_first_fault_keeps_its_reason(rig: Rig) -> None:
+    rig.follow()
+    rig.control.fault("first", rig.now)
+    rig.control.fault("second", rig.now)
+    assert rig.control.reason == "first"
+
+
+def test_park_in_a_fault_is_refused_with_the_remedy(rig: Rig) -> None:
+    rig.follow()
+    rig.control.fault("tripped", rig.now)
+    ok, text = rig.control.request_park(rig.now)
+    assert not ok and "clear_fault" in text
+
+
+def test_clear_without_a_fault_is_harmless(rig: Rig) -> None:
+    rig.follow()
+    ok, text = rig.control.clear_fault(rig.now)
+    assert ok and "no fault" in text and rig.control.state is State.FOLLOWING
+
+
+def test_park_cause_survives_a_park_request_during_shutdown(rig: Rig) -> None:
+    rig.follow()
+    rig.control.request_shutdown(rig.now)
+    rig.control.request_park(rig.now)
+    assert rig.control.park_cause is ParkCause.SHUTDOWN
