@@ -487,6 +487,12 @@ def test_fast_read_carries_errors_per_servo(bench: Bench) -> None:
     assert crc16(answer[:-2]).to_bytes(2, "little") == answer[-2:]
 
 
+def test_fast_read_longer_than_any_packet_is_ignored(bench: Bench) -> None:
+    ask = word(0) + word(400) + bytes(IDS)
+    assert bench.controller.raw(instruction_packet(0xFE, Instruction.FAST_SYNC_READ, ask)) == b""
+    assert len(bench.controller.broadcast(Instruction.SYNC_READ, ask)) == 5
+
+
 def test_secondary_id_obeys_without_answering(bench: Bench) -> None:
     for servo_id in (11, 12):
         bench.write(servo_id, "secondary_id", 100)

@@ -13,6 +13,7 @@ from na_sim.dynamixel.emulated_servo import EmulatedServo
 from na_sim.dynamixel.instructions import Instruction, ReadRequest, StatusError, WriteRequest
 from na_sim.dynamixel.packet import (
     BROADCAST_ID,
+    MAX_LENGTH,
     Packet,
     PacketParser,
     crc16,
@@ -311,7 +312,10 @@ class BusEmulator:
         A servo that is missing or too old breaks the chain: those after it wait in vain.
         """
         body = bytearray()
-        head = fast_status_header(sum(4 + r.length for r in requests))
+        blocks_length = sum(4 + r.length for r in requests)
+        if blocks_length >= MAX_LENGTH:
+            return []  # no packet could carry it
+        head = fast_status_header(blocks_length)
         crc = crc16(head)
         delay: float | None = None
         for request in requests:
