@@ -211,7 +211,7 @@ def read_yaml(path: Path) -> tuple[dict[str, Any], bytes]:
     try:
         content = yaml.load(data, Loader=StrictLoader)
     except yaml.YAMLError as error:
-        detail = " ".join(str(error).split())
+        detail = " ".join(str(error).split()).replace("'", "`")  # shown inside quotes
         raise RobotSpecError(path, "(syntax)", detail, "well-formed YAML") from None
     if not isinstance(content, dict):
         raise RobotSpecError(path, "(top level)", content, "a mapping of named entries")
