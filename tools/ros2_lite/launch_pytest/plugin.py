@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import functools
 import inspect
 from collections.abc import Callable
@@ -96,7 +95,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     function = pyfuncitem.obj
     names = pyfuncitem._fixtureinfo.argnames
     arguments = {name: pyfuncitem.funcargs[name] for name in names}
-    loop: asyncio.AbstractEventLoop = pyfuncitem.funcargs["event_loop"]
+    loop: Any = pyfuncitem.funcargs["event_loop"]
     service: Any = pyfuncitem.funcargs["launch_service"]
 
     def end() -> None:
