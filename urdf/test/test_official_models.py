@@ -16,10 +16,11 @@ import numpy as np
 import pinocchio
 import pytest
 import yaml
+from numpy.typing import NDArray
+
 from na_core.kinematics import Kinematics
 from na_core.robot_spec import RobotSpec, load_robot_spec, urdf_string
 from na_core.testing import shared_data
-from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 _TRIANGLE = np.dtype([("n", "<f4", 3), ("v", "<f4", (3, 3)), ("a", "<u2")])
@@ -187,7 +188,8 @@ def test_omx_shapes_fill_the_makers_outline(models: Path, link: str) -> None:
     """Each link's primitives stay within 12 mm of the published outline on every side."""
     low, high = outline(models / "open_manipulator_x" / "mjcf" / "assets" / f"{link}.stl", 1e-3)
     if link == "link2":  # published 19 mm above the link's origin
-        low, high = low + [0.0, 0.0, 0.019], high + [0.0, 0.0, 0.019]
+        lift = np.array([0.0, 0.0, 0.019])
+        low, high = low + lift, high + lift
     text = urdf_string(load_robot_spec("omx"))
     extra = '<mujoco><compiler fusestatic="false"/></mujoco></robot>'
     ours = shapes_box(mujoco.MjModel.from_xml_string(text.replace("</robot>", extra)), link)

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
+
 from na_core.robot_spec import load_robot_spec, urdf_string
 from na_core.servo_models import SERVO_MODELS
 

@@ -15,8 +15,9 @@ import mujoco
 import numpy as np
 import pinocchio
 import pytest
-from na_core.robot_spec import RobotSpec, load_robot_spec, urdf_string
 from numpy.typing import NDArray
+
+from na_core.robot_spec import RobotSpec, load_robot_spec, urdf_string
 
 Array = NDArray[np.float64]
 TOLERANCE = 1e-6

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from na_core.joint_order import JointOrder
 
 ORDER = JointOrder(["a", "b", "c"])

@@ -9,9 +9,10 @@ import math
 import numpy as np
 import pinocchio
 import pytest
+from numpy.typing import NDArray
+
 from na_core.kinematics import GRAVITY, Kinematics
 from na_core.robot_spec import RobotSpec, load_robot_spec
-from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 ROBOTS = ("omx", "so101", "panda")
@@ -142,7 +143,7 @@ def test_a_joint_the_urdf_lacks_is_named() -> None:
     with pytest.raises(ValueError, match="joint 'joint4' is not in"):
         Kinematics(dataclasses.replace(spec, joints=spec.joints[:3] + spec.joints[4:]))
     strange = dataclasses.replace(spec.joints[3], name="joint7")
-    with pytest.raises(ValueError, match="no joint joint7, which|joint 'joint4' is not in"):
+    with pytest.raises(ValueError, match="no joint joint7, which"):
         Kinematics(dataclasses.replace(spec, joints=(*spec.joints, strange)))
     with pytest.raises(ValueError, match="no frame 'tool0'"):
         Kinematics(dataclasses.replace(spec, end_effector_frame="tool0"))

@@ -8,6 +8,7 @@ import math
 
 import numpy as np
 import pytest
+
 from na_core.raw_si import JointConversion
 from na_core.robot_spec import RobotSpec, load_robot_spec
 
@@ -76,7 +77,8 @@ def test_sign_and_offset(omx: RobotSpec, sign: int) -> None:
 def test_gripper_linkage_is_the_published_one(conversion: JointConversion) -> None:
     assert abs(conversion.position_scale[4]) == pytest.approx(PUBLISHED_GRIPPER_STEP, rel=1e-12)
     # Published: position = counts * step - 0.036099321 m in reverse drive mode, so zero is 2048.
-    assert PUBLISHED_GRIPPER_STEP * 2048 == pytest.approx(0.036099321, abs=1e-9)
+    zero_offset = PUBLISHED_GRIPPER_STEP * 2048
+    assert zero_offset == pytest.approx(0.036099321, abs=1e-9)
     opened = conversion.position_from_raw([2048, 2048, 2048, 2048, 2048 - 1000])
     assert opened[4] == pytest.approx(0.0176266, abs=1e-7)  # fewer counts open the fingers
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
+
 from na_core.robot_paths import find_robot_file
 from na_core.robot_spec import RobotSpecError, parse_robot
 

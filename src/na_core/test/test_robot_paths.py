@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+
 from na_core.robot_paths import description_dirs, find_robot_file, robot_names
 
 SOURCE = find_robot_file("omx").parent.parent

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
+
 from na_core.robot_paths import find_robot_file
 from na_core.robot_spec import RobotSpecError, load_robot_spec, parse_robot
 
@@ -185,7 +186,7 @@ def test_a_mistake_names_file_key_value_and_expectation(
 def test_a_key_given_twice_is_refused(tmp_path: Path) -> None:
     """Plain YAML keeps the last of two `lower` entries without a word."""
     text = OMX.read_text().replace("    lower: -1.5\n", "    lower: -1.5\n    lower: -1.2\n", 1)
-    with pytest.raises(RobotSpecError, match="key `lower` is given twice.*line"):
+    with pytest.raises(RobotSpecError, match=r"key `lower` is given twice.*line"):
         load_robot_spec(write(tmp_path, text))
 
 

@@ -8,6 +8,7 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import pytest
+
 from na_core.robot_paths import find_robot_file
 from na_core.robot_spec import load_robot_spec
 from na_core.robot_urdf import UrdfError, urdf_string

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 
 import pytest
+
 from na_core.servo_models import SERVO_MODELS
 
 NUMBERS = {

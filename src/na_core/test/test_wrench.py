@@ -8,6 +8,8 @@ import math
 import numpy as np
 import pinocchio
 import pytest
+from numpy.typing import NDArray
+
 from na_core.robot_spec import RobotSpec, load_robot_spec
 from na_core.wrench import (
     GRAVITY,
@@ -17,7 +19,6 @@ from na_core.wrench import (
     frame_to_base,
     payload_force,
 )
-from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 MASS = 0.25  # kg
