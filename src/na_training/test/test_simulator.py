@@ -27,17 +27,22 @@ BUILT = ("pinocchio", "torch")
 # Turning about x and z with offsets and rotated frames, a slide across them, full inertias.
 URDF = """<robot name="t"><link name="base"/>
  <link name="a"><inertial><origin xyz="0.1 0.02 -0.03" rpy="0.1 0.2 0.3"/><mass value="0.7"/>
-  <inertia ixx="0.01" ixy="0.001" ixz="0.0005" iyy="0.02" iyz="-0.001" izz="0.015"/></inertial></link>
+  <inertia ixx="0.01" ixy="0.001" ixz="0.0005" iyy="0.02" iyz="-0.001" izz="0.015"/>
+  </inertial></link>
  <link name="b"><inertial><origin xyz="-0.05 0.1 0.04"/><mass value="0.4"/>
   <inertia ixx="0.004" ixy="0" ixz="0.0003" iyy="0.005" iyz="0" izz="0.006"/></inertial></link>
  <link name="c"><inertial><origin xyz="0.02 0.03 0.1"/><mass value="0.3"/>
-  <inertia ixx="0.002" ixy="0.0001" ixz="0" iyy="0.002" iyz="0.0002" izz="0.001"/></inertial></link>
+  <inertia ixx="0.002" ixy="0.0001" ixz="0" iyy="0.002" iyz="0.0002" izz="0.001"/>
+  </inertial></link>
  <joint name="j1" type="revolute"><parent link="base"/><child link="a"/><origin xyz="0 0.1 0.2"
-  rpy="0.3 -0.2 0.5"/><axis xyz="1 0 0"/><limit lower="-3" upper="3" effort="9" velocity="9"/></joint>
+  rpy="0.3 -0.2 0.5"/><axis xyz="1 0 0"/><limit lower="-3" upper="3" effort="9"
+  velocity="9"/></joint>
  <joint name="j2" type="prismatic"><parent link="a"/><child link="b"/><origin xyz="0.2 0 0.1"
-  rpy="0 0.4 0"/><axis xyz="0 0.6 0.8"/><limit lower="-1" upper="1" effort="9" velocity="9"/></joint>
+  rpy="0 0.4 0"/><axis xyz="0 0.6 0.8"/><limit lower="-1" upper="1" effort="9"
+  velocity="9"/></joint>
  <joint name="j3" type="revolute"><parent link="b"/><child link="c"/><origin xyz="0 0.15 0"
-  rpy="0.2 0 -0.7"/><axis xyz="0 0 1"/><limit lower="-3" upper="3" effort="9" velocity="9"/></joint>
+  rpy="0.2 0 -0.7"/><axis xyz="0 0 1"/><limit lower="-3" upper="3" effort="9"
+  velocity="9"/></joint>
 </robot>"""
 JOINTS = ("j1", "j2", "j3")
 PARAMETERS = SimulatorParameters(

@@ -17,7 +17,7 @@ CLIP_GRADIENTS = ("inward", "straight_through", "hard")
 """
 
 
-class _Clip(torch.autograd.Function):
+class _Clip(torch.autograd.Function):  # type: ignore[misc]
     @staticmethod
     def forward(ctx: Any, raw: Tensor, limit: Tensor, gradient: str) -> Tensor:
         ctx.save_for_backward(raw, limit)

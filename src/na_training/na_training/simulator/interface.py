@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The differentiable simulator: one interface, one integrator, several back ends for acceleration."""
+"""The differentiable simulator: one interface, one integrator, several back ends."""
 
 from __future__ import annotations
 

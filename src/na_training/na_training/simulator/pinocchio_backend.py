@@ -47,7 +47,7 @@ class PinocchioSimulator(Simulator):
         return result
 
 
-class _ForwardDynamics(torch.autograd.Function):
+class _ForwardDynamics(torch.autograd.Function):  # type: ignore[misc]
     @staticmethod
     def forward(ctx: Any, q: Tensor, qd: Tensor, effort: Tensor, model: Any, data: Any) -> Tensor:
         rows = [tensor.detach().to("cpu", torch.float64).numpy() for tensor in (q, qd, effort)]

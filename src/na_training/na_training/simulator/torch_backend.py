@@ -13,7 +13,7 @@ from na_training.simulator.interface import Simulator, SimulatorParameters
 class TorchSimulator(Simulator):
     """Wide batches, and any device torch knows.
 
-    The mass matrix and the bias are summed over bodies from Jacobians in base axes; the 5 × 5 (n × n)
+    The mass matrix and the bias are summed over bodies from Jacobians in base axes; the (n, n)
     system is solved by Cholesky.
 
     Args:

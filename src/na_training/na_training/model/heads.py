@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Output heads: effort, force with log-variance, gate, condition."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from na_training.model.config import ModelConfig
+
+
+class Outputs(NamedTuple):
+    """One row per window.
+
+    Attributes:
+        effort: raw effort surrogate (batch, n) [N·m or N], before clipping.
+        force: external force on the end effector (batch, 3) [N], base axes.
+        gate: contact logit (batch, 1).
+        condition: logit per joint, positive = restricted (batch, n).
+        log_variance: of each force component (batch, 3) [log N²].
+    """
+
+    effort: Tensor
+    force: Tensor
+    gate: Tensor
+    condition: Tensor
+    log_variance: Tensor
+
+
+class Estimates(NamedTuple):
+    """All outputs but the effort; shapes as in `Outputs`, with any leading axes."""
+
+    force: Tensor
+    gate: Tensor
+    condition: Tensor
+    log_variance: Tensor
+
+
+def _head(inputs: int, latent: int, outputs: int) -> nn.Sequential:
+    return nn.Sequential(nn.Linear(inputs, latent), nn.GELU(), nn.Linear(latent, outputs))
+
+
+class Heads(nn.Module):  # type: ignore[misc]
+    """Heads on the latent and, where the feature set has any, on the memory features of the tick.
+
+    The effort reads the latent alone, because only that exists in a simulated arm. With memory
+    features the force is the sum of a direct part, an estimate of external joint effort carried
+    through the force map, and the gate times the physics estimate: f = net + P τ + gate · f_physics.
+
+    Args:
+        config: sizes.
+        width: size of the latent.
+        joints: number of joints n.
+        extras: names of the memory features; may be empty.
+        joint_names: in canonical order, to find the columns of the force map.
+    """
+
+    map_index: Tensor
+    force_index: Tensor
+
+    def __init__(
+        self,
+        config: ModelConfig,
+        width: int,
+        joints: int,
+        extras: tuple[str, ...],
+        joint_names: tuple[str, ...],
+    ) -> None:
+        super().__init__()
+        latent = config.head_latent
+        self.joints = joints
+        self.has_extras = bool(extras)
+        shared = width
+        if self.has_extras:
+            shared += latent
+            self.side = nn.Sequential(
+                nn.Linear(len(extras), config.side),
+                nn.GELU(),
+                nn.Linear(config.side, latent),
+                nn.GELU(),
+            )
+            self.absent = nn.Parameter(torch.zeros(latent))
+            places = {name: index for index, name in enumerate(extras)}
+            columns = [places[f"force_map.{axis}.{name}"] for axis in "xyz" for name in joint_names]
+            self.register_buffer("map_index", torch.tensor(columns))
+            self.register_buffer(
+                "force_index", torch.tensor([places[f"force_slow.{axis}"] for axis in "xyz"])
+            )
+        self.effort = _head(width, latent, joints)
+        self.force = _head(shared, latent, 3 + (joints if self.has_extras else 0))
+        self.gate = _head(shared, latent, 1)
+        self.condition = _head(shared, latent, joints)
+        self.log_variance = _head(shared, latent, 3)
+
+    def estimates(
+        self, latent: Tensor, raw_extras: Tensor | None, scaled_extras: Tensor | None
+    ) -> Estimates:
+        """Estimates from latents (..., width).
+
+        Args:
+            latent: from the encoder.
+            raw_extras: memory features in their own units (..., E), None where they do not exist.
+            scaled_extras: the same after scaling and clamping.
+        """
+        shared = latent
+        if self.has_extras:
+            if scaled_extras is None:
+                side = self.absent.expand(*latent.shape[:-1], -1)
+            else:
+                side = self.side(scaled_extras)
+            shared = torch.cat([latent, side], dim=-1)
+        force = self.force(shared)
+        gate = self.gate(shared)
+        if self.has_extras:
+            force, effort = force[..., :3], force[..., 3:]
+            if raw_extras is not None:
+                inverse = raw_extras.index_select(-1, self.map_index)
+                inverse = inverse.unflatten(-1, (3, self.joints))
+                force = force + (inverse * effort[..., None, :]).sum(-1)
+                physics = raw_extras.index_select(-1, self.force_index)
+                force = force + torch.sigmoid(gate) * physics.clamp(-50.0, 50.0)
+        variance = self.log_variance(shared).clamp(-9.0, 6.0)
+        return Estimates(force, gate, self.condition(shared), variance)
