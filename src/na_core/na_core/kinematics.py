@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from na_core.robot_urdf import urdf_string
 
 if TYPE_CHECKING:
-    from na_core.robot_spec import RobotSpec
+    from na_core.robot_types import RobotSpec
 
 Array = NDArray[np.float64]
 

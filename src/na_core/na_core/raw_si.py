@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 if TYPE_CHECKING:
-    from na_core.robot_spec import RobotSpec
+    from na_core.robot_types import RobotSpec
 
 Array = NDArray[np.float64]
 

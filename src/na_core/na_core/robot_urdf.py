@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from na_core.robot_spec import RobotSpec
+    from na_core.robot_types import RobotSpec
 
 
 class UrdfError(RuntimeError):
