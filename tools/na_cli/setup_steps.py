@@ -137,6 +137,9 @@ def install_packages(workspace: Workspace) -> None:
     if not workspace.uses_apt_ros:
         lite = workspace.root / "tools" / "ros2_lite"
         command = [str(workspace.venv_python), "-m", "pip", "install", "--quiet"]
+        # As a plain path entry: the workspace's folder launch/ would hide a package named launch
+        # that is found by an import hook.
+        command += ["--config-settings", "editable_mode=compat"]
         command += ["--no-deps", "--no-build-isolation", "--editable", str(lite)]
         run(command, workspace, "installing tools/ros2_lite", clean_environment())
 

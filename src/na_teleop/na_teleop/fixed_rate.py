@@ -6,6 +6,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+#: Pieces of work served per tick even when there is no time for them: a tick that always takes
+#: longer than the period (a silent servo costs time-outs) must not make the node deaf.
+SERVED_WHEN_LATE = 4
+
 #: Below this remaining time [s] the loop sleeps instead of serving callbacks: one callback may take
 #: that long, and the deadline matters more.
 QUIET_TIME = 0.0015
@@ -44,10 +48,16 @@ class FixedRate:
     def wait(self, serve: Callable[[float], None]) -> None:
         """Call `serve(timeout)` until shortly before the deadline, then sleep until it.
 
-        `serve` should return when it has done one piece of work or after `timeout` seconds.
+        `serve` should return when it has done one piece of work or after `timeout` seconds. It is
+        called at least SERVED_WHEN_LATE times.
         """
+        served = 0
         while (remaining := self._deadline - self._now()) > QUIET_TIME:
             serve(remaining - QUIET_TIME)
+            served += 1
+        for _ in range(SERVED_WHEN_LATE - served):
+            serve(0.0)
+        remaining = self._deadline - self._now()
         if remaining > 0:
             self._sleep(remaining)
         tick = self._now()

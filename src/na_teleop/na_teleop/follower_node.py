@@ -55,9 +55,9 @@ CONFIG: dict[str, tuple[str, Bounds]] = {
 class FollowerNode(Node):
     """Parameters, topics and services around a FollowerLoop."""
 
-    def __init__(self, stop: StopFlag) -> None:
+    def __init__(self, stop: StopFlag, **kwargs: Any) -> None:
         """Open and check the arm; raises BusError, RobotSpecError or ValueError with the remedy."""
-        super().__init__("follower_node")
+        super().__init__("follower_node", **kwargs)
         arm = declare_arm(self)
         source = declare(
             self,

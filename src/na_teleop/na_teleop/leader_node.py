@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.node import Node
@@ -30,9 +31,9 @@ from na_teleop.ros_helpers import (
 class LeaderNode(Node):
     """Parameters and topics around a LeaderControl."""
 
-    def __init__(self, stop: StopFlag) -> None:
+    def __init__(self, stop: StopFlag, **kwargs: Any) -> None:
         """Open and check the arm; raises BusError, RobotSpecError or ValueError with the remedy."""
-        super().__init__("leader_node")
+        super().__init__("leader_node", **kwargs)
         arm = declare_arm(self)
         self.spec = load_robot_spec(arm.robot)
         self.rate = arm.control_rate or self.spec.control_rate

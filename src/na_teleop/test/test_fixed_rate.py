@@ -57,11 +57,20 @@ def test_callbacks_are_served_while_waiting_but_not_close_to_the_deadline(clock:
 
     def serve(timeout: float) -> None:
         asked.append(timeout)
-        clock.pass_by(0.004)
+        clock.pass_by(min(timeout, 0.002))
 
     loop.wait(serve)
-    assert asked == pytest.approx([0.0085, 0.0045, 0.0005])
-    assert clock.time == pytest.approx(100.012)
+    assert asked == pytest.approx([0.0085, 0.0065, 0.0045, 0.0025, 0.0005])
+    assert clock.time == pytest.approx(100.01)
+
+
+def test_a_loop_that_is_always_late_still_serves_callbacks(clock: Clock) -> None:
+    loop = make(clock)
+    asked: list[float] = []
+    for _ in range(3):
+        clock.pass_by(0.05)  # one tick's work takes five periods
+        loop.wait(asked.append)
+    assert asked == [0.0] * 12
 
 
 @pytest.mark.parametrize("rate", [0.0, -1.0, float("nan")])
