@@ -417,3 +417,32 @@ def test_threads_may_ask_while_the_bus_serves(setup: Setup) -> None:
     finally:
         stop.set()
         thread.join()
+
+
+def test_serve_offers_a_robots_servos_until_terminated(tmp_path: Path) -> None:
+    path = tmp_path / "port"
+    command = [sys.executable, "-m", "na_sim.dynamixel.serve", "--robot", "omx", "--link"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    process = subprocess.Popen(
+        [*command, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
+    )
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline().decode().strip() == str(path)
+        controller = Controller(str(path))
+        assert [controller.ping(i)[1] for i in IDS] == [sdk.COMM_SUCCESS] * 5
+        controller.port.closePort()
+        process.terminate()
+        assert process.wait(20) == 0
+        assert list(tmp_path.iterdir()) == []
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_serve_refuses_a_robot_without_dynamixels() -> None:
+    from na_core.robot_spec import load_robot_spec
+    from na_sim.dynamixel.serve import servos_of
+
+    with pytest.raises(ValueError, match="so101"):
+        servos_of(load_robot_spec("so101"), 1_000_000)

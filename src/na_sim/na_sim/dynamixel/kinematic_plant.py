@@ -56,8 +56,10 @@ class KinematicPlant:
 
     def _at_rest(self, commands: ServoCommands) -> bool:
         """Whether nothing moves and nothing is asked to."""
-        if np.any(self.velocity):
+        if self.velocity.any():
             return False
+        if not commands.torque_enable.any():
+            return True
         driven = commands.torque_enable & ~self.blocked
         positional = driven & np.isin(commands.operating_mode, (3, 4, 5))
         turning = driven & (commands.operating_mode == 1) & (commands.goal_velocity != 0)

@@ -207,10 +207,12 @@ class PtyPort:
             wait = max(0.0, next_tick - time.monotonic())
             ready, _, _ = select.select([self._master, self._wake_read], [], [], wait)
             if self._master in ready:
-                self._answer()
-            if time.monotonic() >= next_tick:
+                self._answer()  # brings the plant up to date as well
+            elif time.monotonic() >= next_tick:
                 self.bus.tick()
-                next_tick = time.monotonic() + self.tick
+            else:
+                continue
+            next_tick = time.monotonic() + self.tick
 
     def _answer(self) -> None:
         heard_at = time.monotonic()
