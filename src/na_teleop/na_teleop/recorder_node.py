@@ -57,7 +57,9 @@ class RecorderNode(Node):
         self._auto = AutoMode(values["auto_episodes"], values["auto_length"], values["auto_reset"])
         self._auto_start = bool(values["auto_start"])
         latched = _pinned(layout.LATCHED)
-        self._episode_pub = self.create_publisher(EpisodeInfoMsg, _relative(layout.EPISODE), latched)
+        self._episode_pub = self.create_publisher(
+            EpisodeInfoMsg, _relative(layout.EPISODE), latched
+        )
         self._label_pub = self.create_publisher(ForceLabel, _relative(layout.LABEL), latched)
         self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
         self._subscribe(self.session.config.topics)
@@ -149,9 +151,9 @@ class RecorderNode(Node):
     def _on_parameters(self, changes: Sequence[RosParameter]) -> SetParametersResult:
         for change in changes:
             reason = parameters.refuse(change.name, change.value)
-            if not reason and change.name in parameters.BY_NAME:
-                if change.name not in parameters.CHANGEABLE:
-                    reason = f"{change.name} is read at start only; restart the recorder"
+            fixed = change.name in parameters.BY_NAME.keys() - parameters.CHANGEABLE
+            if not reason and fixed:
+                reason = f"{change.name} is read at start only; restart the recorder"
             if reason:
                 return SetParametersResult(successful=False, reason=reason)
         return SetParametersResult(successful=True)

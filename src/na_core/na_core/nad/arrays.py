@@ -61,7 +61,7 @@ class Track:
     def seconds(self) -> Float:
         """Time since the first message [s], shape (N,)."""
         time = self.time_ns
-        return (time - time[:1]) * 1e-9
+        return np.asarray((time - time[:1]) * 1e-9, np.float64)
 
     def __len__(self) -> int:
         """Return the number of messages."""
@@ -98,16 +98,16 @@ class TelemetryTrack(Track):
 
     def measured(self, name: str) -> NDArray[np.bool_]:
         """Return the mask (N, J) of values of `name` that were measured (not NaN)."""
-        return ~np.isnan(getattr(self, name))
+        return np.logical_not(np.isnan(np.asarray(getattr(self, name), np.float64)))
 
     def capabilities(self) -> dict[str, NDArray[np.bool_]]:
         """Return per field the mask (J,) of joints that report it at least once."""
-        return {name: self.measured(name).any(axis=0) for name in PER_JOINT}
+        return {name: np.any(self.measured(name), axis=0) for name in PER_JOINT}
 
 
 @dataclass
 class JointTrack(Track):
-    """JointState or JointGoal; arrays (N, J) [rad, rad/s, N m or m, m/s, N], NaN where not given."""
+    """JointState or JointGoal; arrays (N, J) in rad, rad/s, N m (m, m/s, N), NaN if not given."""
 
     names: tuple[str, ...]
     position: Float

@@ -25,6 +25,12 @@ from na_core.nad.layout import EpisodeInfo
 from na_core.nad.timeline import Int, Timeline, arrange
 
 
+_EVENTS = ("na_msgs/msg/ForceLabel", "na_msgs/msg/EpisodeInfo")
+"""Types that come when something changes: their pauses are no gaps."""
+
+_EVER = 1 << 62
+
+
 @dataclass
 class Input:
     """Decoded messages of one topic in file order, and how to arrange them."""
@@ -61,7 +67,8 @@ class Input:
         if not any("header.stamp.sec" in group.numbers for group in self.groups):
             return self.log_ns.copy()
         sec = self.scalar("header.stamp.sec", np.int64, 0)
-        return sec * 1_000_000_000 + self.scalar("header.stamp.nanosec", np.int64, 0)
+        nanosec = self.scalar("header.stamp.nanosec", np.int64, 0)
+        return np.asarray(sec * 1_000_000_000 + nanosec, np.int64)
 
     def strings(self, path: str) -> list[Any]:
         """Return the string (or tuple of strings) at `path` per message."""
@@ -87,7 +94,8 @@ def build(data: Input, remarks: list[str]) -> Track | None:
     if any("sequence" in group.numbers for group in data.groups):
         sequence = data.scalar("sequence", np.uint64, 0)
     chosen, other = (stamp, data.log_ns) if base == "header" else (data.log_ns, stamp)
-    line = arrange(chosen, other, sequence, data.max_gap_ns)
+    max_gap = _EVER if data.type in _EVENTS else data.max_gap_ns
+    line = arrange(chosen, other, sequence, max_gap)
     _remark(data.topic, line, remarks)
     common = {
         "topic": data.topic,
@@ -151,7 +159,7 @@ def _per_joint(
 
 def _telemetry(data: Input, order: Int, common: dict[str, Any], remarks: list[str]) -> Track:
     names = _joint_names(data, remarks)
-    floats = {
+    floats: dict[str, Any] = {
         name: _per_joint(data, name, names, np.float64, np.nan, remarks)[order]
         for name in PER_JOINT
     }
@@ -171,7 +179,7 @@ def _telemetry(data: Input, order: Int, common: dict[str, Any], remarks: list[st
 
 def _joints(data: Input, order: Int, common: dict[str, Any], remarks: list[str]) -> Track:
     names = _joint_names(data, remarks)
-    values = {
+    values: dict[str, Any] = {
         name: _per_joint(data, name, names, np.float64, np.nan, remarks)[order]
         for name in ("position", "velocity", "effort")
     }
@@ -221,9 +229,7 @@ def _info(group: Group, row: int) -> EpisodeInfo:
     return EpisodeInfo.from_mapping(values)
 
 
-def _numbers(
-    data: Input, order: Int, common: dict[str, Any], remarks: list[str]
-) -> Track | None:
+def _numbers(data: Input, order: Int, common: dict[str, Any], remarks: list[str]) -> Track | None:
     shapes = {
         tuple((path, values.shape[1:]) for path, values in group.numbers.items())
         for group in data.groups

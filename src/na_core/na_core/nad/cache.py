@@ -119,7 +119,7 @@ def load(entry: Path, path: Path, content: str) -> Episode | None:
             return None
     except (OSError, ValueError, KeyError):
         return None
-    raw = memoryview(blob)
+    raw = memoryview(blob)  # type: ignore[arg-type]
 
     def get(spec: list[Any]) -> np.ndarray[Any, Any]:
         offset, dtype, shape = spec

@@ -14,7 +14,7 @@ import struct
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,7 +71,7 @@ class _Walker:
         self.store = store
         self.data = data
         self.pos = BODY
-        self.order = "<" if data[1] & 1 else ">"
+        self.order: Literal["<", ">"] = "<" if data[1] & 1 else ">"
         self.fixed: list[tuple[int, int]] = [(0, BODY)]
         self.skeleton = Skeleton(len(data))
 
@@ -195,9 +195,7 @@ def _split(
         index, block = index[~same], block[~same]
 
 
-def _extract(
-    skeleton: Skeleton, index: NDArray[np.int64], block: NDArray[np.uint8]
-) -> Group:
+def _extract(skeleton: Skeleton, index: NDArray[np.int64], block: NDArray[np.uint8]) -> Group:
     numbers: dict[str, NDArray[Any]] = {}
     for path, leaf in skeleton.leaves.items():
         width = leaf.dtype.itemsize * int(np.prod(leaf.shape, dtype=np.int64))

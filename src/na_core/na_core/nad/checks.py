@@ -87,8 +87,8 @@ def description(episode: Episode, _: Limits) -> Iterator[Check]:
         yield Check(
             "description",
             NOTE,
-            f"NAD version {info.nad_version!r}, today's is {NAD_VERSION!r}; fields it lacks are NaN "
-            "or empty",
+            f"NAD version {info.nad_version!r}, today's is {NAD_VERSION!r}; "
+            "fields it lacks are NaN or empty",
         )
     if not info.category:
         yield Check("description", WARN, "category is empty; training cannot select it by category")
@@ -162,7 +162,9 @@ def gaps(episode: Episode, limits: Limits) -> Iterator[Check]:
             "usable_ticks": usable,
         }
         if not usable:
-            text = f"{name}: no segment of {limits.min_segment_ticks} ticks ({len(lengths)} segments)"
+            text = (
+                f"{name}: no segment of {limits.min_segment_ticks} ticks ({len(lengths)} segments)"
+            )
             yield Check("gaps", REFUSE, text, figures)
         elif worst > limits.max_gap:
             text = f"{name}: {figures['gaps']} gaps, the longest {worst:.2f} s"
@@ -263,7 +265,9 @@ def label_truth(episode: Episode, limits: Limits) -> Iterator[Check]:
     if np.isfinite(told) and told > 0.0 and masses:
         closest = min(masses, key=lambda mass: abs(mass - told))
         if abs(closest - told) > limits.mass_tolerance * told:
-            text = f"payload is {told:g} kg, the labels say {', '.join(f'{m:g}' for m in masses)} kg"
+            text = (
+                f"payload is {told:g} kg, the labels say {', '.join(f'{m:g}' for m in masses)} kg"
+            )
             yield Check("labels", REFUSE, text, {"payload": told, "masses": sorted(masses)})
     sensor = labels.source == LABEL_SOURCES["ft_sensor"]
     if sensor.any() and not episode.wrenches:
@@ -280,7 +284,9 @@ def _payload_labels(labels: LabelTrack, limits: Limits) -> Iterator[Check]:
         expected = np.array([0.0, 0.0, -mass * GRAVITY])
         off = float(np.linalg.norm(force - expected))
         if not np.isfinite(off):
-            yield Check("labels", REFUSE, f"label {i}: PAYLOAD with mass {mass} kg, force {force} N")
+            yield Check(
+                "labels", REFUSE, f"label {i}: PAYLOAD with mass {mass} kg, force {force} N"
+            )
         elif off > limits.force_tolerance:
             sign = np.linalg.norm(force + expected) <= limits.force_tolerance
             yield Check(
@@ -294,7 +300,7 @@ def _payload_labels(labels: LabelTrack, limits: Limits) -> Iterator[Check]:
 
 
 def _payload(labels: LabelTrack) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    return (labels.source == LABEL_SOURCES["payload"]) & labels.valid
+    return np.asarray((labels.source == LABEL_SOURCES["payload"]) & labels.valid, np.bool_)
 
 
 def remarks(episode: Episode, _: Limits) -> Iterator[Check]:
@@ -331,4 +337,4 @@ def _periods(track: TelemetryTrack) -> np.ndarray[Any, np.dtype[np.float64]]:
         return np.zeros(0)
     step = np.diff(track.time_ns) * 1e-9
     fresh = ~track.stale[1:] & ~track.stale[:-1] & (np.diff(track.sequence.astype(np.int64)) == 1)
-    return step[fresh & (step > 0)]
+    return np.asarray(step[fresh & (step > 0)], np.float64)

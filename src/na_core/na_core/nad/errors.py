@@ -20,7 +20,7 @@ class EpisodeExistsError(NadError):
 
 
 class DiskReserveError(NadError):
-    """Free space fell below the reserve; what was written is intact and the writer can be closed."""
+    """Free space fell below the reserve; what was written is intact, the writer can be closed."""
 
     def __init__(self, path: Path | str, free: int, reserve: int, detail: str) -> None:
         """Keep `free` and `reserve` [bytes]."""

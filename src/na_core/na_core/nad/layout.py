@@ -11,8 +11,24 @@ from typing import Any
 NAD_VERSION = "1"
 """Version of the layout, written to every EpisodeInfo and to metadata.yaml."""
 
-CATEGORIES = ("free_motion", "force_labelled", "condition", "gauge")
-"""Known categories. `gauge` episodes are for evaluation only. Empty means uncategorised."""
+TRAINING_CATEGORIES = ("free_motion", "force_labelled", "condition", "holds")
+EVALUATION_CATEGORIES = (
+    "gauge",
+    "unseen_mass",
+    "fast",
+    "foam",
+    "hook",
+    "second_arm",
+    "adapt",
+    "whole_arm",
+    "no_contact_long",
+    "restricted_unseen",
+)
+CATEGORIES = TRAINING_CATEGORIES + EVALUATION_CATEGORIES
+"""Known categories; the second group is for evaluation only. Empty means uncategorised."""
+
+TRUTH_PREFIX = "/truth/"
+"""Topics below it hold what only the emulated plant knows: training may not read them."""
 
 LABEL_SOURCES = {"none": 0, "payload": 1, "ft_sensor": 2, "gauge": 3}
 """Names of na_msgs/msg/ForceLabel.source."""
@@ -147,11 +163,11 @@ class EpisodeInfo:
 
 
 def check_episode_name(name: str) -> str:
-    """Return `name` when it can be a directory name, else raise ValueError saying what is allowed."""
+    """Return `name` if it can be a directory name, else raise ValueError saying what is allowed."""
     if not _NAME.fullmatch(name) or len(name) > 120 or name.endswith(".part"):
         raise ValueError(
-            f"episode name {name!r} is not allowed: expected 1 to 120 letters, digits, '_', '-', '+' "
-            "or '.', starting with a letter or digit and not ending in '.part'"
+            f"episode name {name!r} is not allowed: expected 1 to 120 letters, digits, "
+            "'_', '-', '+' or '.', starting with a letter or digit and not ending in '.part'"
         )
     return name
 

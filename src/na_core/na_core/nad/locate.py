@@ -66,9 +66,7 @@ def storage_kind(file: Path) -> str:
     for magic, kind in ((MCAP_MAGIC, "mcap"), (SQLITE_MAGIC, "sqlite3"), (ZSTD_MAGIC, "zstd")):
         if head.startswith(magic):
             return kind
-    raise BagFormatError(
-        file, f"is neither MCAP nor SQLite: it starts with {head[:8].hex(' ')}"
-    )
+    raise BagFormatError(file, f"is neither MCAP nor SQLite: it starts with {head[:8].hex(' ')}")
 
 
 def read_metadata(directory: Path) -> tuple[dict[str, Any] | None, str]:

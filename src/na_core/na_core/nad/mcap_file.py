@@ -103,7 +103,7 @@ class McapFile:
             schema_id = self._writer.register_schema(type_name, "ros2msg", data)
             self._schemas[type_name] = schema_id
             Schema(id=schema_id, data=data, encoding="ros2msg", name=type_name).write(loose)
-        channel_id = self._writer.register_channel(topic, "cdr", schema_id, metadata)
+        channel_id: int = self._writer.register_channel(topic, "cdr", schema_id, metadata)
         Channel(
             id=channel_id,
             topic=topic,

@@ -49,7 +49,7 @@ class Salvage:
     damage: list[Damage] = field(default_factory=list)
 
     def messages(self) -> Iterator[SalvagedMessage]:
-        """Yield every message of every chunk whose checksum holds, and of a chunk cut off at the end.
+        """Yield the messages of chunks whose checksum holds, and of a chunk cut off at the end.
 
         Chunks with a wrong checksum are left out and listed in `damage`: their content cannot be
         told from noise. After damage the scan goes on at the next chunk that verifies.
@@ -149,8 +149,8 @@ class Salvage:
             kind = self.data[start + _COMPRESSION_AT + 4 : begin - 8]
             try:
                 if kind == b"zstd" and begin < size:
-                    plain = zstandard.ZstdDecompressor().decompressobj().decompress(
-                        self.data[begin:]
+                    plain = (
+                        zstandard.ZstdDecompressor().decompressobj().decompress(self.data[begin:])
                     )
                 elif kind == b"":
                     plain = self.data[begin:]

@@ -18,7 +18,7 @@ ROOT_KEY = "rosbag2_bagfile_information"
 
 @dataclass
 class FileSpan:
-    """One storage file: name, first and last log time [ns] (start 0, end -1 while empty), messages."""
+    """One storage file: name, first and last log time [ns] (0 and -1 while empty), messages."""
 
     path: str
     start: int = 0

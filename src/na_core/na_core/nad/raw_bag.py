@@ -32,7 +32,7 @@ RawMessage = tuple[int, int, int, bytes]
 
 @dataclass
 class RawTopic:
-    """One topic as the bag describes it; `text` is the stored definition ("" when there is none)."""
+    """One topic as the bag describes it; `text` is the stored definition ("" if there is none)."""
 
     name: str
     type: str
@@ -284,9 +284,12 @@ def _decompressed(file: Path) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="nad-") as folder:
         plain = Path(folder) / file.name.removesuffix(".zstd")
         try:
-            with file.open("rb") as source, plain.open("wb") as target:
-                with zstandard.ZstdDecompressor().stream_reader(source) as stream:
-                    shutil.copyfileobj(stream, target)
+            with (
+                file.open("rb") as source,
+                plain.open("wb") as target,
+                zstandard.ZstdDecompressor().stream_reader(source) as stream,
+            ):
+                shutil.copyfileobj(stream, target)
         except zstandard.ZstdError as error:
             raise BagFormatError(file, f"cannot be decompressed: {error}") from error
         yield plain

@@ -56,7 +56,13 @@ def read_episode(
     path: Path | str, time_base: str = "header", max_gap: float = MAX_GAP, content: str = ""
 ) -> Episode:
     """Decode one bag without looking at the cache; arguments as for `load_episode`."""
-    bag = RawBag(path)
+    return episode_from(RawBag(path), time_base, max_gap, content)
+
+
+def episode_from(
+    bag: RawBag, time_base: str = "header", max_gap: float = MAX_GAP, content: str = ""
+) -> Episode:
+    """Decode a bag that is open already; its `topics` are complete afterwards."""
     times: list[list[int]] = []
     data: list[list[bytes]] = []
     for number, log_time, _, cdr in bag.messages():
@@ -78,7 +84,7 @@ def read_episode(
         track = build(source, remarks)
         if track is not None:
             tracks[topic.name] = track
-    return Episode(Path(path), content, tracks, tuple(bag.remarks + remarks))
+    return Episode(bag.path, content, tracks, tuple(bag.remarks + remarks))
 
 
 def find_episodes(root: Path | str) -> Iterator[Path]:

@@ -15,9 +15,9 @@ from rosbags.typesys.store import Typestore
 from na_core.nad.errors import SchemaError
 
 SEPARATOR = "=" * 80
+_INTEGERS = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
 _BUILTIN = frozenset(
-    "bool byte char float32 float64 int8 uint8 int16 uint16 int32 uint32 int64 uint64 string "
-    "wstring".split()
+    ["bool", "byte", "char", "string", "wstring", "float32", "float64", *_INTEGERS]
 )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 LATE = 64
-"""A step back in `sequence` of at most this many ticks is a late message, a larger one a restart."""
+"""A step back in `sequence` of at most this many ticks is a late message, else a restart."""
 
 Int = NDArray[np.int64]
 
@@ -87,5 +87,5 @@ def _runs(key: Int, sequenced: bool) -> Int:
 
 
 def sample_hold(times_ns: Int, at_ns: Int) -> Int:
-    """Return for each `at_ns` the index of the last of the sorted `times_ns` not after it (-1: none)."""
+    """Return per `at_ns` the index of the last of the sorted `times_ns` not after it (-1: none)."""
     return np.searchsorted(times_ns, at_ns, side="right").astype(np.int64) - 1

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,9 +11,8 @@ from typing import Any
 from na_core.nad.arrays import Episode
 from na_core.nad.checks import NOTE, OK, REFUSE, RULES, WARN, Check, Limits, schema_types
 from na_core.nad.errors import NadError, SchemaError
-from na_core.nad.locate import find_files
-from na_core.nad.raw_bag import RawBag, message_counts
-from na_core.nad.reader import read_episode
+from na_core.nad.raw_bag import RawBag, RawTopic, message_counts
+from na_core.nad.reader import episode_from
 from na_core.nad.schemas import default_source
 
 _ORDER = {OK: 0, NOTE: 1, WARN: 2, REFUSE: 3}
@@ -54,16 +53,16 @@ def validate(path: Path | str, limits: Limits | None = None) -> Report:
     limits = limits or Limits()
     report = Report(Path(path))
     try:
-        found = find_files(path)
-        episode = read_episode(path, "header", limits.max_gap)
+        bag = RawBag(path)
+        episode = episode_from(bag, "header", limits.max_gap)
     except SchemaError as error:
         report.checks.append(Check("schema", REFUSE, str(error)))
         return report
     except (NadError, OSError) as error:
         report.checks.append(Check("readable", REFUSE, str(error)))
         return report
-    report.checks += schema_checks(path)
-    report.checks += _metadata(found.metadata, path)
+    report.checks += schema_checks(bag.topics)
+    report.checks += _metadata(bag.files.metadata, path)
     report.checks += check_episode(episode, limits)
     return report
 
@@ -74,14 +73,11 @@ def check_episode(episode: Episode, limits: Limits | None = None) -> list[Check]
     return [check for rule in RULES for check in rule(episode, limits)]
 
 
-def schema_checks(path: Path | str) -> list[Check]:
+def schema_checks(topics: Sequence[RawTopic]) -> list[Check]:
     """Compare stored types and definitions with the layout's."""
-    bag = RawBag(path)
-    for _ in bag.messages():
-        pass
-    checks = list(schema_types({topic.name: topic.type for topic in bag.topics}))
+    checks = list(schema_types({topic.name: topic.type for topic in topics}))
     older = []
-    for topic in bag.topics:
+    for topic in topics:
         if not topic.hash or not topic.type.startswith("na_msgs/"):
             continue
         try:

@@ -121,7 +121,7 @@ class EpisodeWriter:
         type_hash: str = "",
         qos: Sequence[Mapping[str, object]] = (),
     ) -> None:
-        """Declare a topic by the definition text found in another bag (for merge, trim, relabel)."""
+        """Declare a topic by the definition text found in another bag."""
         self._topics.setdefault(name, TopicCount(name, type_name, type_hash, list(qos)))
         self._texts.setdefault(name, text)
 
@@ -250,7 +250,7 @@ class EpisodeWriter:
         value: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Close; after an exception leave everything recorded so far in the unfinished directory."""
+        """Close; after an exception leave what was recorded in the unfinished directory."""
         if kind is None:
             self.close()
         else:

@@ -33,8 +33,8 @@ PARAMETERS: tuple[Parameter, ...] = (
     Parameter(
         "topics",
         [""],
-        "Topics to record; empty: all topics of the NAD layout. A topic outside the layout is given "
-        "as 'topic package/msg/Type'.",
+        "Topics to record; empty: all topics of the NAD layout. A topic outside the layout is "
+        "given as 'topic package/msg/Type'.",
     ),
     Parameter(
         "expected_topics",
@@ -71,9 +71,9 @@ def refuse(name: str, value: Any) -> str:
     parameter = BY_NAME.get(name)
     if parameter is None:
         return ""
-    if parameter.low is not None and parameter.high is not None and name != "payload":
-        if not parameter.low <= float(value) <= parameter.high:
-            return f"{name} = {value}: expected {parameter.low:g} to {parameter.high:g}"
+    low, high = parameter.low, parameter.high
+    if low is not None and high is not None and not low <= float(value) <= high:
+        return f"{name} = {value}: expected {low:g} to {high:g}"
     if name == "category" and value and value not in CATEGORIES:
         return f"category = {value!r}: expected one of {', '.join(CATEGORIES)}, or empty"
     if name == "source" and value not in ("emulated", "hardware"):

@@ -18,7 +18,9 @@ def peek_sequence(cdr: bytes) -> int:
     Raises ValueError for big-endian or truncated data.
     """
     if len(cdr) < _FRAME_ID + 4 or cdr[1] != 1:
-        raise ValueError(f"expected little-endian CDR of at least 16 bytes, got {bytes(cdr[:16])!r}")
+        raise ValueError(
+            f"expected little-endian CDR of at least 16 bytes, got {bytes(cdr[:16])!r}"
+        )
     (length,) = _LENGTH.unpack_from(cdr, _FRAME_ID)
     end = _FRAME_ID + 4 + length - _BODY
     offset = _BODY + (end + 7) // 8 * 8

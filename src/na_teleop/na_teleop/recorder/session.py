@@ -210,7 +210,9 @@ class RecorderSession:
         """
         unknown = sorted(set(changes) - set(RELABELS))
         if unknown:
-            raise SessionError(f"cannot relabel {unknown[0]!r}; expected one of {', '.join(RELABELS)}")
+            raise SessionError(
+                f"cannot relabel {unknown[0]!r}; expected one of {', '.join(RELABELS)}"
+            )
         self.defaults = replace(self.defaults, **changes)
         if self.episode is not None:
             self.episode.info = replace(self.episode.info, **changes)
@@ -240,7 +242,7 @@ class RecorderSession:
         self._write(topic, log_ns, cdr, publish_ns)
 
     def tick(self) -> None:
-        """Do what time asks for: flush, look for missing topics. Call it about 10 times a second."""
+        """Do what time asks for: flush, find missing topics; call it about 10 times a second."""
         episode = self.episode
         if episode is None:
             return
@@ -262,7 +264,15 @@ class RecorderSession:
         info = replace(self.defaults, topic=[], written=[], missed=[])
         if request is None:
             return info
-        words = ("episode", "task", "category", "variant", "pair_id", "split_group", "operator_notes")
+        words = (
+            "episode",
+            "task",
+            "category",
+            "variant",
+            "pair_id",
+            "split_group",
+            "operator_notes",
+        )
         changes: dict[str, Any] = {
             key: getattr(request, key) for key in words if getattr(request, key)
         }
@@ -308,7 +318,7 @@ class RecorderSession:
         self._guarded(action)
 
     def _guarded(self, action: Callable[[], object]) -> None:
-        """Run a writer action; a full disk ends the episode cleanly, a broken one ends it loudly."""
+        """Run a writer action; a full disk ends the episode cleanly, a broken one loudly."""
         try:
             action()
         except DiskReserveError as error:
