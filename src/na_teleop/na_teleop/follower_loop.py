@@ -64,14 +64,19 @@ class FollowerLoop:
         bus: ServoBus,
         config: FollowerConfig,
         *,
+        partial_goals: bool = False,
         recheck: Callable[[], None] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`recheck`: full preflight, called after a lost port came back; raises when not ok."""
+        """Prepare; opens nothing.
+
+        `partial_goals`: joints that a goal does not name keep theirs. `recheck`: full preflight,
+        called after a lost port came back; raises when not ok.
+        """
         self.bus = bus
         self.config = config
         self.control = FollowerControl(bus.spec, config)
-        self.intake = GoalIntake(bus.spec.names)
+        self.intake = GoalIntake(bus.spec.names, partial=partial_goals)
         self.counters = LoopCounters()
         self._builder = TelemetryBuilder("follower", bus.spec.names)
         self._recheck = recheck

@@ -71,7 +71,9 @@ class FollowerNode(Node):
         self.rate = arm.control_rate or self.spec.control_rate
         config = FollowerConfig(control_rate=self.rate, **self._declare_config())
         self.bus = start_bus(self.spec, arm, Role.FOLLOWER, give_up=lambda: stop.count > 0)
-        self.loop = FollowerLoop(self.bus, config, recheck=self._recheck)
+        self.loop = FollowerLoop(
+            self.bus, config, partial_goals=source == "topic", recheck=self._recheck
+        )
         for change in self.loop.start():
             self.get_logger().info(f"setting changed: {change}")
         self._missed = 0
