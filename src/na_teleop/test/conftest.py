@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An emulated arm on a pseudo-terminal, with a record of every instruction it heard."""
+"""An emulated arm on a pseudo-terminal, with a record of every instruction it heard.
+
+Servos, plant and the code under test share one clock that is set by hand; only the bytes travel
+in real time.
+"""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,21 +20,12 @@ from na_sim.dynamixel.kinematic_plant import KinematicPlant
 from na_sim.dynamixel.packet import PacketParser
 from na_sim.dynamixel.pty_port import PtyPort
 from na_sim.dynamixel.servo_config import ServoConfig
+from na_sim.dynamixel.testing import FakeClock
 from na_sim.dynamixel.wire_faults import Transmission, WireFaults
-from na_teleop.buses.base import BusSample
 from na_teleop.buses.dynamixel import DynamixelBus, DynamixelOptions
 
 TORQUE_ENABLE = 64
 WRITE, REG_WRITE, SYNC_WRITE, BULK_WRITE = 0x03, 0x04, 0x83, 0x93
-
-
-def wait_for(condition: Callable[[], bool], timeout_s: float = 10.0) -> None:
-    """Return once `condition()` is true; fail after `timeout_s`."""
-    end = time.monotonic() + timeout_s
-    while not condition():
-        if time.monotonic() > end:
-            pytest.fail(f"condition not met within {timeout_s} s")
-        time.sleep(0.001)
 
 
 @dataclass
@@ -89,6 +84,7 @@ class Arm:
     plant: KinematicPlant
     port: PtyPort
     log: WireLog
+    clock: FakeClock
     buses: list[DynamixelBus] = field(default_factory=list)
 
     @property
@@ -96,9 +92,16 @@ class Arm:
         """What a controller opens."""
         return self.port.path
 
+    def change(self, **values: object) -> None:
+        """Set fields of the plant for all servos, and let the sensors see them."""
+        for name, value in values.items():
+            getattr(self.plant, name)[:] = value
+        self.clock.sleep(0.001)
+
     def bus(self, **options: object) -> DynamixelBus:
-        """Return a bus on this arm; closed by the fixture."""
-        bus = DynamixelBus(self.spec, self.path, DynamixelOptions(**options))  # type: ignore[arg-type]
+        """Return a bus on this arm, not yet open; closed by the fixture."""
+        chosen = DynamixelOptions(**options)  # type: ignore[arg-type]
+        bus = DynamixelBus(self.spec, self.path, chosen, clock=self.clock)
         self.buses.append(bus)
         return bus
 
@@ -119,7 +122,7 @@ def make_arm(omx: RobotSpec) -> Iterator[Callable[..., Arm]]:
         *,
         extra: tuple[ServoConfig, ...] = (),
         spec: RobotSpec | None = None,
-        realistic: bool = False,
+        link: Path | None = None,
     ) -> Arm:
         robot = spec or omx
         configs = []
@@ -128,9 +131,10 @@ def make_arm(omx: RobotSpec) -> Iterator[Callable[..., Arm]]:
             config = ServoConfig(id=joint.servo.id, model=joint.servo.model)
             configs.append(replace(config, **(change or {}).get(config.id, {})))  # type: ignore[arg-type]
         plant = KinematicPlant(robot.n, np.full(robot.n, 2000, dtype=np.int64))
-        log = WireLog()
-        emulator = BusEmulator([*configs, *extra], plant, faults=log)
-        arm = Arm(robot, emulator, plant, PtyPort(emulator, realistic_timing=realistic), log)
+        log, clock = WireLog(), FakeClock()
+        emulator = BusEmulator([*configs, *extra], plant, faults=log, clock=clock)
+        port = PtyPort(emulator, link, realistic_timing=False)
+        arm = Arm(robot, emulator, plant, port, log, clock)
         arm.port.open()
         made.append(arm)
         return arm
@@ -146,23 +150,3 @@ def make_arm(omx: RobotSpec) -> Iterator[Callable[..., Arm]]:
 def arm(make_arm: Callable[..., Arm]) -> Arm:
     """A healthy emulated arm."""
     return make_arm()
-
-
-def sample_of(
-    position: np.ndarray,
-    *,
-    valid: np.ndarray | None = None,
-    hardware_error: np.ndarray | None = None,
-    stamp_ns: int = 1,
-) -> BusSample:
-    """Return a sample as a bus would give it."""
-    n = position.shape[0]
-    ok = np.ones(n, dtype=bool) if valid is None else valid
-    blank = BusSample.nothing(n, stamp_ns)
-    return replace(
-        blank,
-        position=np.where(ok, position, np.nan),
-        valid=ok,
-        fresh=bool(ok.all()),
-        hardware_error=blank.hardware_error if hardware_error is None else hardware_error,
-    )

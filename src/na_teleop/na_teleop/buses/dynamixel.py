@@ -7,7 +7,7 @@ Registers: https://emanual.robotis.com/docs/en/dxl/x/xm430-w350/
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -79,9 +79,14 @@ class DynamixelBus(ServoBus):
     """ServoBus on Dynamixel Protocol 2.0."""
 
     def __init__(
-        self, spec: RobotSpec, port: str, options: DynamixelOptions | None = None
+        self,
+        spec: RobotSpec,
+        port: str,
+        options: DynamixelOptions | None = None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Prepare for the servos of `spec` on `port`; opens nothing."""
+        """Prepare for the servos of `spec` on `port`; opens nothing. `clock` in seconds."""
         super().__init__(spec, port)
         self.options = options or DynamixelOptions()
         if spec.bus is None or spec.bus.protocol != "dynamixel2":
@@ -106,7 +111,8 @@ class DynamixelBus(ServoBus):
         self._stamp_ns = 0
         self._hardware_error = np.zeros(self.n, dtype=np.uint8)
         self._alert_asked: dict[int, float] = {}
-        self._clock = ServoClock(self.n)
+        self._servo_clock = ServoClock(self.n)
+        self._clock = clock
 
     # -- port ----------------------------------------------------------------------------
 
@@ -120,7 +126,7 @@ class DynamixelBus(ServoBus):
         self.serial.openPort()
         self._missing.clear()
         self._alert_asked.clear()
-        self._clock.forget()
+        self._servo_clock.forget()
 
     def close(self) -> None:
         """Close the port; never raises; leaves torque as it is."""
@@ -187,7 +193,7 @@ class DynamixelBus(ServoBus):
         raw = np.frombuffer(image, dtype=REPLY)
         errors = self._hardware_errors()
         tick_ms = np.where(valid, raw["realtime_tick"].astype(np.int64), -1)
-        repeated, rebooted = self._clock.update(tick_ms, valid, time.monotonic())
+        repeated, rebooted = self._servo_clock.update(tick_ms, valid, self._clock())
         self.counters.repeated_values += int(np.count_nonzero(repeated))
 
         def measured(values: Array) -> Array:
@@ -217,7 +223,7 @@ class DynamixelBus(ServoBus):
 
     def _hardware_errors(self) -> np.ndarray:
         """Ask one alerting servo per tick for its error bits; the others as last known."""
-        now = time.monotonic()
+        now = self._clock()
         register = DYNAMIXEL_X["hardware_error_status"]
         asked = False
         for i, id in enumerate(self.ids):

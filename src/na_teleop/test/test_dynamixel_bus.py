@@ -1,0 +1,509 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Dynamixel bus against emulated servos: SI values, partial replies, retries, torque."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from na_core.control_tables import DYNAMIXEL_X
+from na_core.robot_spec import RobotSpec, load_robot_spec
+from na_teleop.buses.dynamixel import READ_ADDRESS, READ_LENGTH, REPLY, DynamixelBus
+from na_teleop.buses.errors import PortError, PortProblem, ServoError
+
+Maker = Callable[..., Any]
+RAD_PER_COUNT = 2 * np.pi / 4096
+
+
+def test_one_read_covers_registers_120_to_146() -> None:
+    assert (READ_ADDRESS, READ_LENGTH) == (120, 27)
+    assert REPLY.itemsize == READ_LENGTH
+    names = {"pwm": "pwm", "position": "position", "voltage": "input_voltage"}
+    for field, register in names.items():
+        assert REPLY.fields is not None
+        address = DYNAMIXEL_X[f"present_{register}"].address
+        assert READ_ADDRESS + REPLY.fields[field][1] == address
+
+
+def test_values_come_in_si_joint_units_with_joint_sign(make_arm: Maker, omx: RobotSpec) -> None:
+    joints = list(omx.joints)
+    assert joints[0].servo is not None
+    joints[0] = replace(joints[0], servo=replace(joints[0].servo, sign=-1))
+    arm = make_arm(spec=replace(omx, joints=tuple(joints)))
+    arm.change(position=[2148, 2048, 1948, 2048, 3048], voltage=119, temperature=41)
+    bus = arm.bus()
+    bus.open()
+    sample = bus.read()
+    assert sample.fresh and sample.valid.all()
+    gripper = omx.joints[4]
+    assert gripper.servo is not None
+    slide = 1000 * gripper.ratio * gripper.servo.sign
+    expected = np.array([-100, 0, -100, 0, slide]) * RAD_PER_COUNT
+    np.testing.assert_allclose(sample.position, expected)
+    np.testing.assert_allclose(sample.voltage, 11.9)
+    np.testing.assert_allclose(sample.temperature, 41.0)
+    np.testing.assert_array_equal(sample.raw_position, [2148, 2048, 1948, 2048, 3048])
+    assert np.isfinite(sample.current).all() and np.isfinite(sample.load).all()
+
+
+def test_a_full_turn_is_4096_counts(arm: Any) -> None:
+    bus = arm.bus()
+    bus.open()
+    arm.change(position=100)
+    first = bus.read().position[0]
+    arm.change(position=100 + 4096)
+    assert bus.read().position[0] - first == pytest.approx(2 * np.pi, abs=1e-12)
+
+
+def test_positions_beyond_the_limits_are_reported_as_they_are(arm: Any) -> None:
+    bus = arm.bus()
+    bus.open()
+    arm.change(position=4090)
+    measured = bus.read().position
+    assert np.all(measured[1:4] > arm.spec.upper[1:4])
+    np.testing.assert_allclose(measured[:4], (4090 - 2048) * RAD_PER_COUNT)
+
+
+def test_stamp_is_the_first_reply_byte_on_the_wall_clock(arm: Any) -> None:
+    bus = arm.bus()
+    bus.open()
+    before = time.time_ns()
+    sample = bus.read()
+    assert before <= sample.stamp_ns <= time.time_ns()
+
+
+def test_servos_without_a_current_sensor_report_nan_and_load(
+    omx: RobotSpec, make_arm: Maker
+) -> None:
+    joints = list(omx.joints)
+    for i, model in ((1, "xl430-w250"), (2, "xl330-m288")):
+        servo = joints[i].servo
+        assert servo is not None
+        joints[i] = replace(joints[i], servo=replace(servo, model=model))
+    arm = make_arm(spec=replace(omx, joints=tuple(joints)))
+    bus = arm.bus()
+    bus.open()
+    sample = bus.read()
+    assert sample.fresh
+    assert np.isnan(sample.current).tolist() == [False, True, False, False, False]
+    assert np.isfinite(sample.load).all()
+    # Mixed models share one read and one write.
+    assert bus.counters.fast_reads == 1
+    bus.configure()
+    np.testing.assert_allclose(bus.write_goal(sample.position), sample.position)
+
+
+# -- partial and failed reads ----------------------------------------------------------------
+
+
+def test_four_of_five_answer_and_the_fifth_is_nan_not_old(arm: Any) -> None:
+    bus = arm.bus()
+    bus.open()
+    assert bus.read().fresh
+    arm.log.mute = {13}
+    sample = bus.read()
+    assert sample.valid.tolist() == [True, True, False, True, True]
+    assert not sample.fresh
+    for values in (sample.position, sample.velocity, sample.voltage, sample.temperature):
+        assert np.isnan(values).tolist() == [False, False, True, False, False]
+    assert bus.counters.partial_reads == 1 and bus.counters.missed.tolist() == [0, 0, 1, 0, 0]
+    arm.log.mute = set()
+    arm.clock.sleep(0.02)
+    assert bus.read().fresh
+
+
+def test_nobody_answers_gives_a_stale_sample_with_the_last_good_stamp(arm: Any) -> None:
+    bus = arm.bus()
+    bus.open()
+    good = bus.read()
+    arm.log.mute = set(bus.ids)
+    sample = bus.read()
+    assert not sample.fresh and not sample.valid.any()
+    assert np.isnan(sample.position).all()
+    assert sample.stamp_ns == good.stamp_ns
+    assert bus.counters.failed_reads == 1
+
+
+def test_a_missing_servo_is_retried_once_then_not_in_every_tick(arm: Any) -> None:
+    bus = arm.bus(fast_sync_read=False)
+    bus.open()
+    arm.log.mute = {11}
+    bus.read()
+    assert bus.counters.read_retries == 1
+    bus.read()
+    bus.read()
+    assert bus.counters.read_retries == 1
+
+
+def test_one_garbled_reply_is_retried_and_counted(arm: Any) -> None:
+    bus = arm.bus(fast_sync_read=False)
+    bus.open()
+    garbled: list[int] = []
+
+    def once(id: int, data: bytes) -> bytes:
+        if id == 12 and not garbled:
+            garbled.append(id)
+            return data[:-5] + bytes([data[-5] ^ 0x40]) + data[-4:]
+        return data
+
+    arm.log.mangle = once
+    sample = bus.read()
+    assert sample.fresh
+    assert bus.counters.read_retries == 1 and bus.counters.corrupt_packets == 1
+
+
+@pytest.mark.parametrize("fast", [True, False])
+def test_random_corruption_never_yields_a_wrong_value(arm: Any, fast: bool) -> None:
+    bus = arm.bus(fast_sync_read=fast, latency_s=0.01)
+    bus.open()
+    truth = bus.read().position
+    random = np.random.default_rng(5)
+
+    def noise(id: int, data: bytes) -> bytes:
+        damaged = bytearray(data)
+        for i in np.flatnonzero(random.random(len(data)) < 0.01):
+            damaged[i] = int(random.integers(256))
+        return bytes(damaged)
+
+    arm.log.mangle = noise
+    valid = 0
+    for _ in range(150):
+        arm.clock.sleep(1 / 60)
+        sample = bus.read()
+        valid += int(sample.valid.sum())
+        np.testing.assert_array_equal(sample.position[sample.valid], truth[sample.valid])
+    assert valid > 0.8 * 150 * 5
+    assert bus.counters.corrupt_packets > 0
+
+
+def test_replies_that_look_like_headers_are_understood(arm: Any) -> None:
+    # Current −1 followed by velocity −3 puts FF FF FD into the data: stuffing at work, twice.
+    bus = arm.bus(fast_sync_read=False)
+    bus.open()
+    bus.read()
+
+    class Awkward:
+        def __init__(self, plant: Any) -> None:
+            self.plant, self.readings0 = plant, plant.readings
+
+        def __call__(self) -> Any:
+            found = self.readings0()
+            found.present_pwm[:] = -1
+            found.present_current[:] = -3
+            found.present_velocity[:] = -1
+            found.velocity_trajectory[:] = -3
+            return found
+
+    arm.plant.readings = Awkward(arm.plant)
+    arm.clock.sleep(0.02)
+    sample = bus.read()
+    assert sample.fresh
+    np.testing.assert_allclose(sample.current, -3 * 2.69e-3 * bus._sign)
+    assert bus.counters.corrupt_packets == 0
+
+
+# -- fast sync read --------------------------------------------------------------------------
+
+
+def test_fast_sync_read_is_used_where_it_works(arm: Any) -> None:
+    bus = arm.bus()
+    bus.open()
+    for _ in range(3):
+        assert bus.read().fresh
+        arm.clock.sleep(1 / 60)
+    assert bus.counters.fast_reads == 3 and bus.counters.fast_failures == 0
+
+
+@pytest.mark.parametrize("refuses", [False, True])
+def test_old_firmware_falls_back_for_good_after_a_few_tries(make_arm: Maker, refuses: bool) -> None:
+    old = {"firmware": 40, "refuses_unknown_broadcast": refuses}
+    arm = make_arm({13: old})
+    bus = arm.bus()
+    bus.open()
+    for _ in range(6):
+        assert bus.read().fresh  # every tick has its data all the same
+        arm.clock.sleep(1 / 60)
+    assert not bus.fast_enabled and "fast sync read" in bus.fast_note
+    assert bus.counters.fast_failures == 3 and bus.counters.fast_reads == 0
+
+
+def test_a_missing_servo_is_no_reason_to_give_up_fast_reads(arm: Any) -> None:
+    bus = arm.bus()
+    bus.open()
+    arm.log.mute = {15}
+    for _ in range(5):
+        assert bus.read().valid.sum() == 4
+        arm.clock.sleep(1 / 60)
+    arm.log.mute = set()
+    for _ in range(2):
+        arm.clock.sleep(1 / 60)
+        assert bus.read().fresh
+    assert bus.fast_enabled and bus.counters.fast_reads == 1
+
+
+# -- goals -----------------------------------------------------------------------------------
+
+
+def test_goal_is_rounded_to_counts_and_told_back(arm: Any) -> None:
+    bus = arm.bus()
+    bus.open()
+    q = np.array([0.1, -0.2, 0.3, 0.4, 0.005])
+    written = bus.write_goal(q)
+    assert np.all(np.abs(written - q)[:4] <= RAD_PER_COUNT / 2 + 1e-12)
+    arm_goal = [bus.line.read(id, DYNAMIXEL_X["goal_position"]) for id in bus.ids]
+    np.testing.assert_allclose(bus.conversion.position_from_raw(np.array(arm_goal)), written)
+
+
+def test_goal_beyond_the_servos_own_limits_is_cut_and_told_back(make_arm: Maker) -> None:
+    arm = make_arm({12: {"registers": {"max_position_limit": 2500, "min_position_limit": 1500}}})
+    bus = arm.bus()
+    bus.open()
+    bus.configure()
+    written = bus.write_goal(np.array([0.0, 1.5, 0.0, 0.0, 0.0]))
+    assert written[1] == pytest.approx((2500 - 2048) * RAD_PER_COUNT)
+
+
+@pytest.mark.parametrize(
+    ("q", "words"),
+    [(np.zeros(4), "expected (5,)"), (np.array([0, 0, np.nan, 0, 0]), "joint3 is not finite")],
+)
+def test_a_goal_that_is_none_is_refused_and_nothing_is_sent(
+    arm: Any, q: np.ndarray, words: str
+) -> None:
+    bus = arm.bus()
+    bus.open()
+    with pytest.raises(ValueError, match=words.replace("(", r"\(").replace(")", r"\)")):
+        bus.write_goal(q)
+    assert arm.log.writes(116) == []
+
+
+# -- torque ----------------------------------------------------------------------------------
+
+
+def ready(arm: Any) -> DynamixelBus:
+    bus: DynamixelBus = arm.bus()
+    bus.open()
+    bus.configure()
+    bus.write_goal(bus.read().position)
+    return bus
+
+
+def test_torque_goes_on_and_off_in_every_servo(arm: Any) -> None:
+    bus = ready(arm)
+    bus.enable_torque()
+    assert all(arm.emulator.torque_enabled().values()) and bus.torque_enabled().all()
+    report = bus.disable_torque()
+    assert report.ok and report.released == bus.ids
+    assert not any(arm.emulator.torque_enabled().values())
+
+
+def test_torque_is_refused_while_a_goal_is_far_from_the_arm(arm: Any) -> None:
+    bus = ready(arm)
+    arm.change(position=[2000, 2000, 1500, 2000, 2000])
+    with pytest.raises(ServoError, match=r"goal registers .*\(id 13: goal 2000, present 1500\)"):
+        bus.enable_torque()
+    assert arm.log.torque_writes() == []
+
+
+def test_torque_on_everywhere_or_nowhere(arm: Any) -> None:
+    bus = ready(arm)
+    # The last servo hears reads, but its torque write is lost.
+    original = arm.log.incoming
+
+    def lose(data: bytes, now: float) -> bytes:
+        original(data, now)
+        is_torque = data[4:5] == b"\x0f" and data[7:8] == b"\x03" and data[8:9] == b"\x40"
+        return b"" if is_torque and data[10:11] == b"\x01" else data
+
+    arm.log.incoming = lose
+    with pytest.raises(PortError, match=r"servo 15 .* no reply to torque_enable in 3 attempts"):
+        bus.enable_torque()
+    assert not any(arm.emulator.torque_enabled().values())
+
+
+def test_torque_off_tries_every_servo_and_reports_the_silent_one(arm: Any) -> None:
+    bus = ready(arm)
+    bus.enable_torque()
+    arm.log.mute = {12}
+    report = bus.disable_torque()
+    assert not report.ok
+    assert report.released == (11, 13, 14, 15) and list(report.failed) == [12]
+    assert "12" in report.text()
+    on = arm.emulator.torque_enabled()
+    assert [id for id, state in on.items() if state] == [12]
+
+
+def test_torque_off_on_a_vanished_port_reports_every_servo(arm: Any) -> None:
+    bus = ready(arm)
+    arm.port.close()
+    report = bus.disable_torque()
+    assert set(report.failed) == set(bus.ids)
+    bus.close()
+    assert set(bus.disable_torque().failed) == set(bus.ids)
+
+
+# -- settings --------------------------------------------------------------------------------
+
+
+def test_configure_writes_what_differs_once(make_arm: Maker) -> None:
+    arm = make_arm({11: {"return_delay_us": 500, "registers": {"operating_mode": 1}}})
+    bus = arm.bus()
+    bus.open()
+    changed = bus.configure()
+    assert "id 11: return_delay_time 250 → 0" in changed
+    assert "id 11: operating_mode 1 → 3" in changed
+    assert bus.configure() == []
+    assert arm.emulator.servo(11).registers.get("position_p_gain") == 800
+
+
+def test_settings_in_eeprom_are_not_forced_while_torque_is_on(make_arm: Maker) -> None:
+    arm = make_arm({12: {"return_delay_us": 500}})
+    bus = arm.bus()
+    bus.open()
+    arm.emulator.servo(12).registers.put("torque_enable", 1)
+    with pytest.raises(ServoError, match="access refused") as caught:
+        bus.configure()
+    assert caught.value.id == 12 and caught.value.register == "return_delay_time"
+    assert "torque is off" in str(caught.value)
+
+
+def test_zero_and_direction_are_not_changed_unasked(make_arm: Maker) -> None:
+    arm = make_arm({11: {"registers": {"homing_offset": 50, "drive_mode": 1}}})
+    bus = arm.bus()
+    bus.open()
+    bus.configure()
+    assert arm.emulator.servo(11).registers.get("homing_offset") == 50
+    asked = arm.bus(reset_geometry=True)
+    bus.close()
+    asked.open()
+    asked.configure()
+    assert arm.emulator.servo(11).registers.get("homing_offset") == 0
+    assert arm.emulator.servo(11).registers.get("drive_mode") == 0
+
+
+# -- registers, errors, watchdog -------------------------------------------------------------
+
+
+def test_a_silent_servo_is_named_with_register_and_attempts(arm: Any) -> None:
+    bus = arm.bus()
+    bus.open()
+    arm.log.mute = {14}
+    with pytest.raises(PortError) as caught:
+        bus.torque_enabled()
+    error = caught.value
+    assert (error.id, error.register, error.attempts) == (14, "torque_enable", 3)
+    assert error.problem is PortProblem.NO_REPLY and not error.port_is_gone
+    assert arm.path in str(error)
+    assert bus.counters.register_retries == 2
+
+
+def test_a_lost_reply_to_a_register_is_retried(arm: Any) -> None:
+    bus = arm.bus()
+    bus.open()
+    lost: list[int] = []
+
+    def lose_first(id: int, data: bytes) -> bytes:
+        if not lost:
+            lost.append(id)
+            return b""
+        return data
+
+    arm.log.mangle = lose_first
+    bus.torque_enabled()
+    assert bus.counters.register_retries == 1
+
+
+def test_a_value_out_of_range_is_the_servos_complaint(arm: Any) -> None:
+    bus = arm.bus()
+    bus.open()
+    with pytest.raises(ServoError, match=r"servo 11 .* refused writing 200 to operating_mode"):
+        bus.line.write(11, DYNAMIXEL_X["operating_mode"], 200)
+    assert bus.counters.servo_errors == 1
+
+
+def test_hardware_error_bits_follow_the_alert(arm: Any) -> None:
+    bus = arm.bus()
+    bus.open()
+    assert not bus.read().hardware_error.any()
+    arm.emulator.inject_hardware_error(13, 0x20)
+    arm.clock.sleep(1 / 60)
+    assert bus.read().hardware_error.tolist() == [0, 0, 0x20, 0, 0]
+    arm.emulator.inject_hardware_error(13, 0)
+    bus.reboot(13)
+    arm.clock.sleep(1.0)
+    assert not bus.read().hardware_error.any()
+
+
+def test_reboot_of_a_stranger_names_our_ids(arm: Any) -> None:
+    bus = arm.bus()
+    bus.open()
+    with pytest.raises(PortError, match=r"no servo 99 .* \[11, 12, 13, 14, 15\]"):
+        bus.reboot(99)
+
+
+def test_watchdog_stops_silent_masters_servos_and_is_cleared_by_arming(arm: Any) -> None:
+    bus = ready(arm)
+    bus.arm_watchdog(0.1)
+    bus.enable_torque()
+    assert bus.watchdog_tripped() == ()
+    arm.clock.sleep(0.5)
+    arm.emulator.tick()
+    assert bus.watchdog_tripped() == bus.ids
+    bus.arm_watchdog(0.0)
+    assert bus.watchdog_tripped() == ()
+    with pytest.raises(ValueError, match=r"expected at most 2\.54 s"):
+        bus.arm_watchdog(3.0)
+
+
+def test_repeated_values_are_not_fresh(arm: Any) -> None:
+    bus = arm.bus()
+    bus.open()
+    bus.read()
+    first: list[bytes] = []
+
+    def freeze(id: int, data: bytes) -> bytes:
+        # The fast reply of all servos, as it was the first time.
+        first.append(data)
+        return first[0]
+
+    arm.log.mangle = freeze
+    arm.clock.sleep(1 / 60)
+    assert bus.read().fresh
+    arm.clock.sleep(1 / 60)
+    sample = bus.read()
+    assert sample.valid.all() and sample.repeated.all() and not sample.fresh
+    assert bus.counters.repeated_values == 5
+
+
+def test_a_brown_out_shows_as_a_restart(arm: Any) -> None:
+    bus = arm.bus()
+    bus.open()
+    arm.clock.sleep(3.0)
+    bus.read()
+    arm.emulator.brown_out()
+    arm.clock.sleep(0.5)
+    assert bus.read().rebooted.all()
+
+
+def test_offline_robots_and_other_families_are_refused() -> None:
+    with pytest.raises(ServoError, match=r"panda.*offline only"):
+        DynamixelBus(load_robot_spec("panda"), "/dev/null")
+    with pytest.raises(ServoError, match="does not speak dynamixel2"):
+        DynamixelBus(load_robot_spec("so101"), "/dev/null")
+
+
+def test_a_line_unplugged_in_the_middle_is_a_lost_port(arm: Any) -> None:
+    bus = arm.bus()
+    bus.open()
+    bus.read()
+    arm.port.close()
+    with pytest.raises(PortError) as caught:
+        bus.read()
+    assert caught.value.port_is_gone
+    with pytest.raises(PortError):
+        bus.write_goal(np.zeros(5))
