@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from na_core.control_tables import (
@@ -54,7 +56,7 @@ def test_addresses_follow_the_manual(name: str, address: int, size: int) -> None
 @pytest.mark.parametrize("model", sorted(TABLES))
 def test_registers_of_a_model_do_not_overlap(model: str) -> None:
     ordered = sorted(TABLES[model].values(), key=lambda r: r.address)
-    for before, after in zip(ordered, ordered[1:], strict=False):
+    for before, after in itertools.pairwise(ordered):
         assert before.end <= after.address, (before.name, after.name)
 
 
