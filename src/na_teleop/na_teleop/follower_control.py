@@ -344,6 +344,21 @@ class FollowerControl:
         return None if self._leader is None else self._leader.copy()
 
     @property
+    def standing_goal(self) -> Array:
+        """Where each joint is to be if nobody says more (n,); NaN while that is unknown.
+
+        The last request while it is being carried out; otherwise where the arm is held or lies.
+        """
+        if self._leader is not None and self.state in (
+            State.ALIGNING,
+            State.RAMPING,
+            State.FOLLOWING,
+            State.HOLDING,
+        ):
+            return self._leader.copy()
+        return self._shaper.base if self.torque_on else self._present.copy()
+
+    @property
     def latest(self) -> BusSample | None:
         """The sample of the last tick."""
         return self._sample

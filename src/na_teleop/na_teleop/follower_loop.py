@@ -113,7 +113,8 @@ class FollowerLoop:
 
     def leader_message(self, names: Sequence[str], positions: Sequence[float]) -> str:
         """Take a goal by joint names [rad or m]; returns why it was refused, or ''."""
-        goal = self.intake.take(names, positions)
+        rest = self.control.standing_goal if self._pending is None else self._pending
+        goal = self.intake.take(names, positions, rest)
         if goal is None:
             return self.intake.last_refusal
         self._pending = goal

@@ -32,18 +32,20 @@ class GoalIntake:
     """
 
     def __init__(self, names: Sequence[str], *, partial: bool = False) -> None:
-        """`partial`: joints that a message does not name keep their last goal."""
+        """`partial`: messages need not name every joint; see `take`."""
         self._order = JointOrder(names)
         self._partial = partial
-        self._last: Array | None = None
         self.accepted = 0
         self.refused: Counter[str] = Counter()
         self.last_refusal = ""
 
-    def take(self, names: Sequence[str], positions: Sequence[float]) -> Array | None:
+    def take(
+        self, names: Sequence[str], positions: Sequence[float], rest: Array | None = None
+    ) -> Array | None:
         """Return the goal (n,) [rad or m] in canonical order, or None when refused.
 
-        Values outside the joint limits are accepted here; shaping clamps them.
+        Values outside the joint limits are accepted here; shaping clamps them. `rest` (n,): goals
+        that joints without a name in a partial message keep.
         """
         known = self._order.names
         if len(names) == 0:
@@ -65,12 +67,12 @@ class GoalIntake:
         if bad:
             return self._refuse(NOT_FINITE, f"positions of {', '.join(bad)} are not finite")
         if found.missing:
-            if not self._partial or self._last is None:
+            filled = values if rest is None else np.where(np.isnan(values), rest, values)
+            if not self._partial or not np.isfinite(filled).all():
                 return self._refuse(MISSING, f"joints {', '.join(found.missing)} are missing")
-            values = np.where(np.isnan(values), self._last, values)
+            values = filled
         self.accepted += 1
-        self._last = values
-        return values.copy()
+        return values
 
     def _refuse(self, reason: str, detail: str) -> Array | None:
         self.refused[reason] += 1

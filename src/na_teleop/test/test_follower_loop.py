@@ -183,6 +183,22 @@ def test_bad_messages_are_counted_and_the_arm_holds(rig: Rig) -> None:
     np.testing.assert_array_equal(rig.ticks[-1].telemetry.goal_sent, held)
 
 
+def test_partial_goals_move_named_joints_and_leave_the_others(arm: Any) -> None:
+    rig = Rig(arm)
+    rig.loop = FollowerLoop(rig.bus, CONFIG, partial_goals=True, clock=arm.clock)
+    rig.loop.start()
+    rig.tick()
+    start = rig.ticks[-1].telemetry.position
+    for _ in range(90):
+        assert rig.loop.leader_message(["joint1"], [0.2]) == ""
+        assert rig.loop.leader_message(["joint3"], [0.1]) == ""  # two between ticks: both count
+        rig.tick()
+    assert rig.loop.control.state is State.FOLLOWING
+    expected = start.copy()
+    expected[[0, 2]] = 0.2, 0.1
+    np.testing.assert_allclose(rig.ticks[-1].telemetry.position, expected, atol=2e-3)
+
+
 # -- the line --------------------------------------------------------------------------------
 
 

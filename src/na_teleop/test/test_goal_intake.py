@@ -43,21 +43,21 @@ def test_bad_messages_are_refused_counted_and_explained(
     assert words in made.last_refusal
 
 
-def test_partial_goals_keep_the_other_joints_once_all_were_given() -> None:
+def test_partial_goals_keep_the_rest_where_it_is() -> None:
     made = GoalIntake(NAMES, partial=True)
-    assert made.take(["a"], [1.0]) is None
-    assert made.take(NAMES, [1.0, 2.0, 3.0]) is not None
-    goal = made.take(["b"], [5.0])
+    goal = made.take(["b"], [5.0], rest=np.array([1.0, 2.0, 3.0]))
     assert goal is not None
     np.testing.assert_array_equal(goal, [1.0, 5.0, 3.0])
-    assert made.take(["b"], [float("nan")]) is None
+    assert made.take(["b"], [float("nan")], rest=np.zeros(3)) is None
     assert made.refused[intake.NOT_FINITE] == 1
 
 
-def test_a_refused_message_does_not_change_what_partial_goals_keep() -> None:
+@pytest.mark.parametrize("rest", [None, np.array([1.0, 2.0, np.nan])])
+def test_a_partial_goal_whose_rest_is_unknown_is_refused(rest: np.ndarray | None) -> None:
     made = GoalIntake(NAMES, partial=True)
-    made.take(NAMES, [1.0, 2.0, 3.0])
-    made.take(["a", "z"], [9.0, 9.0])
-    goal = made.take(["c"], [4.0])
-    assert goal is not None
-    np.testing.assert_array_equal(goal, [1.0, 2.0, 4.0])
+    assert made.take(["a"], [1.0], rest=rest) is None
+    assert made.refused == {intake.MISSING: 1}
+
+
+def test_the_rest_does_not_complete_a_goal_that_must_be_whole() -> None:
+    assert GoalIntake(NAMES).take(["a"], [1.0], rest=np.zeros(3)) is None
