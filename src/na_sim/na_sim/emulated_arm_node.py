@@ -23,6 +23,8 @@ T = TypeVar("T", str, int, bool)
 
 #: A driver told to stop parks the arm before it lets go; the servos must still be there then [s].
 OUTLIVE_DRIVER = 11.0
+#: Torque has been off for this long [s]: the driver has also asked each servo whether it is.
+QUIET = 1.0
 DESCRIPTIONS = {
     "robot": "robot YAML in na_description, or a path to one",
     "arm": "'leader' (a scripted operator moves it) or 'follower'",
@@ -87,8 +89,11 @@ def run(told: threading.Event) -> int:
         while not told.is_set():
             rclpy.spin_once(node, timeout_sec=0.1)
         deadline = time.monotonic() + OUTLIVE_DRIVER
-        while any(node.arm.torque_enabled().values()) and time.monotonic() < deadline:
+        off_since = time.monotonic()
+        while time.monotonic() < min(deadline, off_since + QUIET):
             rclpy.spin_once(node, timeout_sec=0.1)
+            if any(node.arm.torque_enabled().values()):
+                off_since = time.monotonic()
         on = sorted(servo for servo, torque in node.arm.torque_enabled().items() if torque)
         if on:
             node.get_logger().error(f"torque still on in servos {on} when the emulation ended")
