@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from na_sim.plant_core import PlantCore
 from na_sim.plant_interface import ServoCommands, ServoReadings
 from na_sim.scene import SceneOptions
-from na_sim.servo.sensors import read_registers
+from na_sim.servo.sensors import NOISE_CHANNELS, read_registers
 from na_sim.unit_parameters import Unit, draw_unit
 
 if TYPE_CHECKING:
@@ -114,7 +114,8 @@ class ArmPlant:
     def readings(self) -> ServoReadings:
         """Return the quantised, noisy register values at plant time `time`."""
         core = self.core
-        registers = read_registers(core.parameters[0], core.state[0], core.supply[0], self._rng)
+        noise = self._rng.standard_normal((NOISE_CHANNELS, self.n))
+        registers = read_registers(core.parameters[0], core.state[0], core.supply[0], noise)
         return ServoReadings(**registers)
 
     @property

@@ -11,7 +11,7 @@ import numpy as np
 from na_sim.forces import KIND_FORCE
 from na_sim.gains import holding_command
 from na_sim.plant_core import PlantCore
-from na_sim.servo.sensors import read_registers
+from na_sim.servo.sensors import NOISE_CHANNELS, read_registers
 from na_sim.unit_parameters import draw_unit
 
 if TYPE_CHECKING:
@@ -51,7 +51,8 @@ def _average(core: PlantCore, rng: np.random.Generator) -> tuple[np.ndarray, np.
     amperes, counts = [], []
     for _ in range(READINGS):
         core.advance(17)
-        registers = read_registers(p, core.state[0], core.supply[0], rng)
+        noise = rng.standard_normal((NOISE_CHANNELS, core.n))
+        registers = read_registers(p, core.state[0], core.supply[0], noise)
         amperes.append(registers["present_current"] * p["current_unit"] * p["sign"])
         counts.append(registers["present_position"])
     return np.mean(amperes, axis=0), np.mean(counts, axis=0)

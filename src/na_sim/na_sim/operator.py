@@ -75,9 +75,14 @@ class Tremor:
 
     def __call__(self, time: float) -> Array:
         """Offset (n,) [joint units] at `time` [s]."""
-        fast = self._fast_size * np.sin(self._fast * time + self._phases[0])
-        slow = self._slow_size * np.sin(self._slow * time + self._phases[1])
-        return np.asarray((fast + slow).sum(axis=0) * self._scale)
+        return np.asarray(self.many(np.array([time]))[0])
+
+    def many(self, times: Array) -> Array:
+        """Offsets (T, n) [joint units] at `times` (T,) [s]."""
+        t = np.asarray(times)[:, None, None]
+        fast = self._fast_size * np.sin(self._fast * t + self._phases[0])
+        slow = self._slow_size * np.sin(self._slow * t + self._phases[1])
+        return np.asarray((fast + slow).sum(axis=1) * self._scale)
 
 
 class ScriptedOperator:

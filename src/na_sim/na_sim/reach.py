@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 IK_DAMPING = 1e-4
-IK_STEPS = 60
+IK_STEPS = 40
+IK_PITCH_STEPS = 8  # steps given to the weak wish for a pitch
+IK_CLOSE = 3e-4  # m
 
 
 class Reach:
@@ -75,9 +77,11 @@ class Reach:
         arm = [j for j, joint in enumerate(self.robot.joints) if joint.role == "arm"]
         lower, upper = self.robot.lower[arm], self.robot.upper[arm]
         error = np.zeros(3)
-        for _ in range(IK_STEPS):
+        for steps in range(IK_STEPS):
             jac = self.jacobian(q)[:, arm]
             error = target - self.data.xpos[self.scene.end_effector]
+            if np.linalg.norm(error) < IK_CLOSE and (pitch is None or steps > IK_PITCH_STEPS):
+                break
             rows, rhs = [jac], [error]
             if pitch is not None:
                 x_axis = np.array(self.data.xmat[self.scene.end_effector]).reshape(3, 3)[:, 0]

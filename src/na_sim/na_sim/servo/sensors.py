@@ -13,6 +13,7 @@ from na_sim.servo.records import COUNTS_PER_RADIAN
 Registers = dict[str, NDArray[Any]]
 
 MOVING_THRESHOLD = 10  # velocity register units, default of Dynamixel X
+NOISE_CHANNELS = 5  # position, current, velocity, voltage, temperature
 VOLTAGE_UNIT = 0.1  # V
 LOAD_FULL = 1000.0  # load register value of full drive (0.1 %)
 
@@ -22,15 +23,13 @@ def _rounded(values: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def read_registers(
-    p: NDArray[Any], s: NDArray[Any], supply: NDArray[Any], rng: np.random.Generator
+    p: NDArray[Any], s: NDArray[Any], supply: NDArray[Any], noise: NDArray[np.float64]
 ) -> Registers:
     """Register values, signed int64, same shape as `p` and `s` (..., n).
 
-    `supply` has shape (...,). A servo without a current sensor (current unit NaN) reports its
-    load in 0.1 % of full drive in the current register. Every reading draws fresh noise.
+    `supply` has shape (...,); `noise` (NOISE_CHANNELS, ..., n) is standard normal. A servo without a current sensor (current unit NaN) reports its
+    load in 0.1 % of full drive in the current register.
     """
-    shape = p.shape
-    noise = rng.standard_normal((5, *shape))
     position = s["count"] + _rounded(p["position_noise"] * noise[0])
     amperes = p["current_gain"] * s["current_lag"] + p["current_bias"]
     amperes = p["sign"] * amperes + p["current_noise"] * noise[1]

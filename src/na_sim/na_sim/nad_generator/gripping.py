@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How the operator uses the gripper in an episode, drawn alike whether or not a load is carried.
+
+The gripper's own current would otherwise tell that an object is held: half of all episodes squeeze
+a block, which is weightless unless the episode carries a payload; loads also hang on a hook.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from na_sim.nad_generator.workshop import (
+    GRASP_POSITION,
+    GRIPPER_SHARES,
+    GRIPPER_STYLES,
+    SQUEEZE,
+    Workshop,
+)
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Grip:
+    """Gripper use of one episode.
+
+    Attributes:
+        style: one of GRIPPER_STYLES.
+        index: joint index, None for robots without a gripper.
+        open: position when open [m or rad].
+        closed: position when closed.
+        rest: position between actions.
+    """
+
+    style: str
+    index: int | None
+    open: float
+    closed: float
+    rest: float
+
+    @property
+    def holds_block(self) -> bool:
+        """Whether closing squeezes a block."""
+        return self.style == "grasp"
+
+    @property
+    def acts(self) -> bool:
+        """Whether the gripper opens and closes when something is picked or placed."""
+        return self.style in ("grasp", "closing_empty")
+
+
+def draw_grip(shop: Workshop, rng: np.random.Generator, style: str | None = None) -> Grip:
+    """Draw a gripper use; `style` fixes the style."""
+    chosen = style or str(rng.choice(GRIPPER_STYLES, p=GRIPPER_SHARES))
+    index = shop.robot.gripper_index
+    if index is None:
+        return Grip(chosen, None, 0.0, 0.0, 0.0)
+    low, high = float(shop.robot.lower[index]), float(shop.robot.upper[index])
+    if shop.robot.joints[index].type != "prismatic":
+        # No block between turning jaws: gripping is free motion there.
+        span = high - low
+        wide = low + span * rng.uniform(0.4, 0.8)
+        shut = low + span * rng.uniform(0.05, 0.3)
+        style_now = "closing_empty" if chosen == "grasp" else chosen
+        return Grip(style_now, index, wide, shut, wide if "open" in style_now else shut)
+    wide = rng.uniform(0.009, min(0.018, high))
+    if chosen == "grasp":
+        shut = GRASP_POSITION - rng.uniform(*SQUEEZE)
+    else:
+        shut = rng.uniform(max(low + 0.002, -0.009), 0.0)
+    rest = wide if chosen == "idle_open" else shut
+    return Grip(chosen, index, wide, shut, rest)
+
+
+def with_grip(pose: Array, grip: Grip, position: float | None = None) -> Array:
+    """`pose` (n,) with the gripper at `position`, or at its rest position."""
+    out = np.array(pose)
+    if grip.index is not None:
+        out[grip.index] = grip.rest if position is None else position
+    return out
+
+
+def constant_block(grip: Grip, ticks: int) -> NDArray[np.bool_]:
+    """Block flags (ticks,) of an episode whose gripper does not act."""
+    return np.full(ticks, grip.holds_block)
