@@ -57,7 +57,7 @@ def run(argv: Sequence[str]) -> int | str | None:
         result: int | str | None = args.main(args)
         return result
     except KeyboardInterrupt:
-        return 128 + signal.SIGINT
+        return signal.SIGINT.value  # as the real one
     except (ValueError, RuntimeError, LookupError, ImportError, OSError) as error:
         if isinstance(error, BrokenPipeError):  # e.g. `ros2 topic echo /x | head -1`
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -81,7 +81,7 @@ class Graph:
         return sorted(name for name in names if hidden or not is_hidden(name))
 
     def type_of_topic(self, topic: str, seconds: float | None) -> str:
-        """Return the type of a topic; RuntimeError where it is unknown after `seconds` (None: wait)."""
+        """Return the type of a topic; RuntimeError where unknown after `seconds` (None: wait)."""
 
         def types() -> list[str]:
             return dict(self.topics(hidden=True)).get(topic, [])

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.abc
 import importlib.machinery
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
-from typing import NoReturn
 
 ADVICE = (
     "install ROS 2 Jazzy, which has it (https://docs.ros.org/en/jazzy/Installation.html), "
@@ -44,12 +44,17 @@ def refuse_keywords(owner: type, left_over: Mapping[str, object]) -> None:
         raise FeatureRefusedError(f"{public_name(owner)}({keywords})")
 
 
-def refusing_getattr(module: str) -> Callable[[str], NoReturn]:
+def refusing_getattr(module: str) -> Callable[[str], ModuleType]:
     """Return a module `__getattr__` that refuses public names and denies private ones."""
 
-    def getattr_(name: str) -> NoReturn:
+    def getattr_(name: str) -> ModuleType:
         if name.startswith("_"):
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        try:  # `from package import submodule` asks here first
+            return importlib.import_module(f"{module}.{name}")
+        except ModuleNotFoundError as error:
+            if error.name != f"{module}.{name}":
+                raise
         raise NameRefusedError(f"{module}.{name}")
 
     return getattr_

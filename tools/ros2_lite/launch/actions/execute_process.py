@@ -304,10 +304,12 @@ class ExecuteProcess(Action):
             self._tell(signal.SIGINT)
 
         def say(ignored: signal.Signals, following: signal.Signals, seconds: float) -> None:
-            get_logger(self.name).error(
+            logger = get_logger(self.name)
+            logger.error(
                 f"process[{self.name}] failed to terminate '{seconds:g}' seconds after receiving "
                 f"'{ignored.name}', escalating to '{following.name}'"
             )
+            logger.info(f"sending signal '{following.name}' to process[{self.name}]")
 
         if self._child is not None:
             sigterm_after, sigkill_after = self._seconds

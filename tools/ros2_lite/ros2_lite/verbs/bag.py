@@ -59,7 +59,8 @@ def summarize_folder(path: Path) -> BagSummary:
                 topics=topics,
             )
     except (ReaderError, OSError, KeyError, yaml.YAMLError) as error:
-        raise RuntimeError(f"cannot read a bag at '{path}': {error}") from error
+        hint = "" if (path / "metadata.yaml").is_file() else " (was its recorder killed?)"
+        raise RuntimeError(f"cannot read a bag at '{path}': {error}{hint}") from error
 
 
 def summarize_file(path: Path) -> BagSummary:
