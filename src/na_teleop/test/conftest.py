@@ -33,11 +33,13 @@ class WireLog(WireFaults):
     """Notes every instruction on the wire, and misbehaves on request.
 
     `mute`: ids that neither hear nor answer. `mangle`: turns outgoing bytes into others.
+    `delays`: seconds by which the next answers come late, one per answer.
     """
 
     heard: bytearray = field(default_factory=bytearray)
     mute: set[int] = field(default_factory=set)
     mangle: Callable[[int, bytes], bytes] | None = None
+    delays: list[float] = field(default_factory=list)
 
     def incoming(self, data: bytes, now: float) -> bytes:
         """Keep what the servos hear."""
@@ -49,8 +51,9 @@ class WireLog(WireFaults):
         return servo_id in self.mute
 
     def outgoing(self, servo_id: int, data: bytes, now: float) -> list[Transmission]:
-        """Let `mangle` have its way."""
-        return [Transmission(self.mangle(servo_id, data) if self.mangle else data)]
+        """Let `mangle` and `delays` have their way."""
+        delay = self.delays.pop(0) if self.delays else 0.0
+        return [Transmission(self.mangle(servo_id, data) if self.mangle else data, delay)]
 
     def writes(self, address: int) -> list[tuple[int, int]]:
         """Return (id, first byte written) of every write that covers `address`."""

@@ -207,6 +207,42 @@ def test_replies_that_look_like_headers_are_understood(arm: Any) -> None:
     assert bus.counters.corrupt_packets == 0
 
 
+@pytest.mark.parametrize("fast", [True, False])
+def test_a_late_answer_is_not_taken_for_the_answer_to_a_later_question(
+    arm: Any, fast: bool
+) -> None:
+    bus = arm.bus(fast_sync_read=fast, retries=0)
+    bus.open()
+    assert bus.read().fresh
+    kept: list[bytes] = []
+
+    def swallow(id: int, data: bytes) -> bytes:
+        kept.append(data)
+        return b""
+
+    arm.log.mangle = swallow
+    assert not bus.read().fresh
+    late = list(kept)
+    arm.change(position=2500)
+
+    def deliver_late(id: int, data: bytes) -> bytes:
+        return (late.pop(0) if late else b"") + data
+
+    arm.log.mangle = deliver_late
+    sample = bus.read()
+    np.testing.assert_array_equal(sample.raw_position[sample.valid], 2500)
+
+
+def test_a_late_answer_does_not_pass_for_another_registers_value(arm: Any) -> None:
+    bus = arm.bus(latency_s=0.02)
+    bus.open()
+    arm.emulator.servo(11).registers.put("led", 1)
+    arm.log.delays = [0.03, 0.008]  # later than the first try waits; the second after it
+    assert bus.line.read(11, DYNAMIXEL_X["led"]) == 1
+    assert bus.counters.register_retries >= 1
+    assert bus.line.read(11, DYNAMIXEL_X["torque_enable"]) == 0
+
+
 # -- fast sync read --------------------------------------------------------------------------
 
 

@@ -25,6 +25,10 @@ from na_teleop.buses.port import SerialPort
 from na_teleop.buses.servo_clock import ServoClock
 
 READ_ADDRESS, READ_LENGTH = span(DYNAMIXEL_X, "realtime_tick", "present_temperature")
+# Replies carry no number that ties them to their question. After one went missing, the next
+# question asks for a byte more (from further in front), so that a late answer to the old one is
+# recognised by its length; the values wanted are always the last READ_LENGTH bytes.
+READ_SHAPES = 4
 TABLE_LENGTH = DYNAMIXEL_X["present_temperature"].end
 PWM_FULL_SCALE = 885.0  # Present PWM of the whole supply
 WATCHDOG_UNIT_S = 0.020
@@ -107,6 +111,7 @@ class DynamixelBus(ServoBus):
         self._sign = np.array([j.servo.sign for j in spec.joints if j.servo is not None])
         self._raw_limits: tuple[np.ndarray, np.ndarray] | None = None
         self._missing: set[int] = set()
+        self._shape = 0
         self._fast_failures = 0
         self._stamp_ns = 0
         self._hardware_error = np.zeros(self.n, dtype=np.uint8)
@@ -153,14 +158,23 @@ class DynamixelBus(ServoBus):
         """One packet from all servos; nothing when one of them is known to be missing."""
         if not self.fast_enabled or self._missing:
             return {}, 0
-        replies = self.line.fast_sync_read(self.ids, READ_ADDRESS, READ_LENGTH)
+        replies = self.line.fast_sync_read(self.ids, *self._question)
         if replies:
             self.counters.fast_reads += 1
             self._fast_failures = 0
             return replies, self.serial.first_byte_ns or 0
         self.counters.fast_failures += 1
         self._fast_failures += 1
+        self._change_question()
         return {}, 0
+
+    @property
+    def _question(self) -> tuple[int, int]:
+        """Address and length of the present shape of the question."""
+        return READ_ADDRESS - self._shape, READ_LENGTH + self._shape
+
+    def _change_question(self) -> None:
+        self._shape = (self._shape + 1) % READ_SHAPES
 
     def _plain_read(self) -> tuple[dict[int, Status], int]:
         """One packet per servo; those that stay silent are asked again, within bounds."""
@@ -173,8 +187,11 @@ class DynamixelBus(ServoBus):
                 self.counters.read_retries += bool(wanted)
             if not wanted:
                 break
-            got = self.line.sync_read(wanted, READ_ADDRESS, READ_LENGTH)
-            got = {id: status for id, status in got.items() if len(status.data) == READ_LENGTH}
+            address, length = self._question
+            got = self.line.sync_read(wanted, address, length)
+            got = {id: status for id, status in got.items() if len(status.data) == length}
+            if len(got) < len(wanted):
+                self._change_question()
             if got and not stamp_ns:
                 stamp_ns = self.serial.first_byte_ns or 0
             replies.update(got)
@@ -189,7 +206,9 @@ class DynamixelBus(ServoBus):
         valid = np.array([id in replies for id in self.ids], dtype=bool)
         self.counters.missed += ~valid
         blank = bytes(READ_LENGTH)
-        image = b"".join(replies[i].data if i in replies else blank for i in self.ids)
+        image = b"".join(
+            replies[i].data[-READ_LENGTH:] if i in replies else blank for i in self.ids
+        )
         raw = np.frombuffer(image, dtype=REPLY)
         errors = self._hardware_errors()
         tick_ms = np.where(valid, raw["realtime_tick"].astype(np.int64), -1)

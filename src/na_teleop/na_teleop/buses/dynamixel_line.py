@@ -98,6 +98,7 @@ class DynamixelLine:
             self._send(self._packets.readTx(self.port, id, address, length), id)
             reply = self._collect({id}, length).get(id)
             if reply is not None:
+                self._drain(attempt)
                 self._complain(reply, name, attempt + 1)
                 return reply.data
         raise self._silence(id, name, attempts, self.counters.corrupt_packets > corrupt_before)
@@ -121,6 +122,7 @@ class DynamixelLine:
             )
             reply = self._collect({id}, 0).get(id)
             if reply is not None:
+                self._drain(attempt)
                 self._complain(reply, register.name, attempt + 1, value)
                 return
         raise self._silence(
@@ -231,6 +233,14 @@ class DynamixelLine:
         self.counters.corrupt_packets += scanner.finish()
         port.is_using = False
         return found
+
+    def _drain(self, attempt: int) -> None:
+        """After a retry, let the answer to the first try arrive and be forgotten.
+
+        It would otherwise pass for the answer to the next question of the same size.
+        """
+        if attempt:
+            self.port.listen(self.port.latency_s, gap_s=self.port.latency_s)
 
     def _note_alerts(self, replies: Iterable[Status]) -> None:
         for status in replies:
