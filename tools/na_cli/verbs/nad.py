@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     generate.add_argument(
         "--categories",
         default="free_motion,force_labelled,condition",
-        help="comma-separated categories or suites; 'training', 'suites' and 'all' stand for groups",
+        help="comma-separated categories or suites; groups: 'training', 'suites', 'all'",
     )
     generate.add_argument("--jobs", type=int, default=1, help="processes (default 1)")
     generate.add_argument("--format", choices=("bag", "npz"), default="bag")

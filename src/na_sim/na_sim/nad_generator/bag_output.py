@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from na_core.nad.arrays import PER_JOINT
 from na_core.nad.cdr_rows import MessageTemplate
 from na_core.nad.layout import (
     EPISODE,
@@ -91,20 +92,7 @@ def _telemetry(
             "header": {"frame_id": robot.base_frame},
             "arm": arm,
             "name": list(robot.names),
-            **{
-                key: nan
-                for key in (
-                    "goal_requested",
-                    "goal_sent",
-                    "goal_register",
-                    "position",
-                    "velocity",
-                    "current",
-                    "load",
-                    "voltage",
-                    "temperature",
-                )
-            },
+            **{key: nan for key in PER_JOINT},
             "hardware_error": [0] * n,
             "torque_enabled": arm == "follower",
         },
@@ -213,11 +201,8 @@ def _truth(robot: RobotSpec, recording: Recording, stamps: Int) -> list[bytes]:
 
 def _collect(robot: RobotSpec, recording: Recording, start_ns: int) -> Rows:
     stamps = _stamps(start_ns, recording.step_time)
-    names = ("position", "velocity", "current", "load", "voltage", "temperature")
-    names = (*names, "goal_requested", "goal_sent", "goal_register")
-    follower = _telemetry(
-        robot, recording, stamps, "follower", **{name: getattr(recording, name) for name in names}
-    )
+    columns = {name: getattr(recording, name) for name in PER_JOINT}
+    follower = _telemetry(robot, recording, stamps, "follower", **columns)
     leader = _telemetry(
         robot,
         recording,
@@ -281,7 +266,7 @@ def write_bag(
         for stamp, topic, cdr in rows:
             writer.write(topic, stamp, cdr)
         info.topic = list(writer.counts)
-        info.written = [writer.counts[name] for name in info.topic]
+        info.written = [writer.counts[name] + (name == EPISODE) for name in info.topic]
         info.missed = [0] * len(info.topic)
         last = rows[-1][0]
         writer.write(EPISODE, last, encode_episode_info(_store(), info, last))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From logs to a recording: SI units, the emulated force sensor, and the labels that training sees."""
+"""From logs to a recording: SI units, the emulated force sensor, and the labels for training."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _labels(
 def settled(plan: EpisodePlan) -> NDArray[np.bool_]:
     """Whether the load hangs fully or not at all (T,): only then is a payload label valid."""
     share = plan.label_share
-    return (plan.label_source != PAYLOAD) | (share <= 0.0) | (share >= 1.0)
+    return np.asarray((plan.label_source != PAYLOAD) | (share <= 0.0) | (share >= 1.0))
 
 
 def _leader(batch: Batch, plan: EpisodePlan, times: Array) -> tuple[Array, Array]:

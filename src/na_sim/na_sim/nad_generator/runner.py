@@ -184,7 +184,7 @@ class Batch:
             if t % DRAIN_TICKS == DRAIN_TICKS - 1:
                 logs.drain(core)
         logs.drain(core)
-        times = np.cumsum(self.steps, axis=0) * core.dt
+        times = np.asarray(np.cumsum(self.steps, axis=0) * core.dt, dtype=np.float64)
         return [finish(self, logs, k, times[: plan.ticks, k]) for k, plan in enumerate(self.plans)]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What plan builders share: kinematics, random poses, paths sampled at ticks, operator variability."""
+"""What plan builders share: kinematics, random poses, paths at ticks, operator variability."""
 
 from __future__ import annotations
 

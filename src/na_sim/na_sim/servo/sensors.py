@@ -27,8 +27,9 @@ def read_registers(
 ) -> Registers:
     """Register values, signed int64, same shape as `p` and `s` (..., n).
 
-    `supply` has shape (...,); `noise` (NOISE_CHANNELS, ..., n) is standard normal. A servo without a current sensor (current unit NaN) reports its
-    load in 0.1 % of full drive in the current register.
+    `supply` has shape (...,); `noise` (NOISE_CHANNELS, ..., n) is standard normal. A servo without
+    a current sensor (current unit NaN) reports its load in 0.1 % of full drive in the current
+    register.
     """
     position = s["count"] + _rounded(p["position_noise"] * noise[0])
     amperes = p["current_gain"] * s["current_lag"] + p["current_bias"]
