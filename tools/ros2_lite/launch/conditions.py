@@ -66,4 +66,5 @@ class UnlessCondition(Condition):
         )
 
 
+__all__ = ["IfCondition", "InvalidConditionExpressionError", "UnlessCondition"]
 __getattr__ = refusing_getattr(__name__)

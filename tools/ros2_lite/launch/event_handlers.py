@@ -121,4 +121,5 @@ class OnShutdown(BaseEventHandler):
         )
 
 
+__all__ = ["OnProcessExit", "OnProcessIO", "OnProcessStart", "OnShutdown"]
 __getattr__ = refusing_getattr(__name__)

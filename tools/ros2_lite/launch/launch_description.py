@@ -26,10 +26,14 @@ class LaunchDescription(LaunchDescriptionEntity):
         **unknown: object,
     ) -> None:
         refuse_keywords(type(self), unknown)
-        self.entities = list(initial_entities or [])
+        self.entities: list[LaunchDescriptionEntity] = []
+        for entity in initial_entities or []:
+            self.add_entity(entity)
 
     def add_entity(self, entity: LaunchDescriptionEntity) -> None:
-        """Append an entity."""
+        """Append an entity; TypeError for anything else."""
+        if not isinstance(entity, LaunchDescriptionEntity):
+            raise TypeError(f"a launch description takes actions, got {entity!r}")
         self.entities.append(entity)
 
     def add_action(self, action: LaunchDescriptionEntity) -> None:

@@ -92,4 +92,10 @@ class AnyLaunchDescriptionSource(PythonLaunchDescriptionSource):
     """The same: this subset reads Python launch files only."""
 
 
+__all__ = [
+    "AnyLaunchDescriptionSource",
+    "InvalidPythonLaunchFileError",
+    "PythonLaunchDescriptionSource",
+    "get_launch_description_from_python_launch_file",
+]
 __getattr__ = refusing_getattr(__name__)

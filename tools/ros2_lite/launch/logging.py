@@ -95,4 +95,5 @@ def get_logger(name: str | None = None) -> Logger:
     return Logger(name or "launch")
 
 
+__all__ = ["get_logger"]
 __getattr__ = refusing_getattr(__name__)

@@ -27,4 +27,5 @@ class ReadyToTest(Action):
             callback()
 
 
+__all__ = ["ReadyToTest"]
 __getattr__ = refusing_getattr(__name__)

@@ -178,4 +178,5 @@ class SetParameter(Action):
         context.launch_configurations.setdefault("global_params", []).extend(value.items())
 
 
+__all__ = ["Node", "PushROSNamespace", "PushRosNamespace", "SetParameter"]
 __getattr__ = refusing_getattr(__name__)

@@ -170,4 +170,5 @@ def evaluate_parameters(
     return result
 
 
+__all__ = ["ParameterFile", "ParameterValue"]
 __getattr__ = refusing_getattr(__name__)

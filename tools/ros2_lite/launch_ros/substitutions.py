@@ -78,4 +78,5 @@ class ExecutableInPackage(FindPackagePrefix):
         )
 
 
+__all__ = ["ExecutableInPackage", "FindPackagePrefix", "FindPackageShare"]
 __getattr__ = refusing_getattr(__name__)

@@ -113,3 +113,12 @@ def test_command_lines(argv: list[str], words: str) -> None:
     answer = cli.run(argv)
     assert isinstance(answer, str)
     assert f"ros2_lite does not implement {words}" in answer
+
+
+def test_star_imports_bring_only_what_the_module_is_for() -> None:
+    names: dict[str, Any] = {}
+    for module in ("launch.actions", "launch.event_handlers", "launch.conditions",
+                   "launch.substitutions", "launch_ros.actions", "launch_ros.substitutions"):  # fmt: skip
+        exec(f"from {module} import *", names)
+    assert names["Shutdown"].__module__ == "launch.actions.basic"
+    assert "annotations" not in names

@@ -100,4 +100,15 @@ class SignalProcess(ProcessTargetedEvent):
         self.signal_name = self.signal.name
 
 
+__all__ = [
+    "ProcessExited",
+    "ProcessIO",
+    "ProcessStarted",
+    "ProcessStderr",
+    "ProcessStdout",
+    "ProcessTargetedEvent",
+    "RunningProcessEvent",
+    "ShutdownProcess",
+    "SignalProcess",
+]
 __getattr__ = refusing_getattr(__name__)

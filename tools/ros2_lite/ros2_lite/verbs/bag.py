@@ -53,8 +53,9 @@ def summarize_folder(path: Path) -> BagSummary:
                 ),
                 storage=head["storage_identifier"],
                 distro=head.get("ros_distro", ""),
-                start=reader.start_time,
-                end=reader.end_time - 1,  # rosbags names the first instant after the bag
+                # rosbags names the first instant after the bag, and far-off ones for an empty bag.
+                start=reader.start_time if reader.message_count else 0,
+                end=reader.end_time - 1 if reader.message_count else 0,
                 messages=reader.message_count,
                 topics=topics,
             )
