@@ -163,6 +163,9 @@ class FollowerControl:
     def _aligning(self, now: float, sample: BusSample) -> Actions:
         if self.shutting_down:
             return self._release()
+        if not self.torque_on and self._watchdog.state(now) is not LeaderState.ACTIVE:
+            self._enter(State.WAITING, "leader fell silent before torque went on")
+            return NOTHING
         if not sample.fresh:
             return NOTHING
         self._shaper.reset(sample.position, now)

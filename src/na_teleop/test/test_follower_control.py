@@ -141,6 +141,18 @@ def test_no_alignment_on_an_incomplete_read(rig: Rig) -> None:
     assert rig.ons == 1
 
 
+def test_a_leader_that_falls_silent_before_torque_sends_the_arm_back_to_waiting(
+    rig: Rig,
+) -> None:
+    rig.leader = rig.spec.home.copy()
+    rig.tick()
+    assert rig.control.state is State.ALIGNING
+    rig.leader = None
+    rig.tick(CONFIG.hold_after_s)
+    rig.run(1.0)
+    assert rig.control.state is State.WAITING and rig.ons == 0
+
+
 def test_torque_that_does_not_come_on_is_a_fault_with_torque_off(rig: Rig) -> None:
     rig.torque_fails = "servo 13 refused"
     rig.leader = rig.spec.home.copy()
