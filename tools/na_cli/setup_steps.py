@@ -28,6 +28,10 @@ BUILDERS_PYTHON = "/opt/python/cp311-cp311/include/python3.11"
 BUILDERS_NUMPY = "site-packages/numpy/_core/include"
 
 
+#: rosdep keys that requirements/*.txt provide.
+PIP_KEYS = ("pinocchio", "xacro")
+
+
 class SetupError(Exception):
     """A step cannot be done; the text says what to install or change."""
 
@@ -173,6 +177,40 @@ def fit_wheels(workspace: Workspace) -> None:
 def replace_path_ending(text: str, ending: str, path: str) -> str:
     """Replace every absolute path that ends in `ending` by `path`."""
     return re.sub(r"/[^\s\";:]*" + re.escape(ending), lambda _: path, text)
+
+
+# --- packages from apt, where ROS 2 comes from there
+
+
+def rosdep_inputs(workspace: Workspace) -> str:
+    manifests = [
+        path
+        for folder in PACKAGE_FOLDERS
+        for path in (workspace.root / folder).rglob("package.xml")
+    ]
+    return digest_of(manifests, workspace.root)
+
+
+def check_rosdep(workspace: Workspace) -> None:
+    """Name the system packages that our package.xml ask for and that are not installed.
+
+    Installing them needs the administrator, so the command is printed rather than run. Python
+    packages that pip has put into the environment are skipped.
+    """
+    command = ["rosdep", "check", "--rosdistro", "jazzy", "--ignore-src"]
+    command += ["--skip-keys", " ".join(PIP_KEYS), "--from-paths", *PACKAGE_FOLDERS]
+    if shutil.which("rosdep") is None:
+        raise SetupError(
+            f"ROS 2 is in {workspace.apt_ros} but rosdep is not installed. Install it: "
+            "sudo apt install python3-rosdep && sudo rosdep init && rosdep update"
+        )
+    process = subprocess.run(command, cwd=workspace.root, capture_output=True, text=True)
+    if process.returncode:
+        install = " ".join(["rosdep install", *command[2:]])
+        raise SetupError(
+            f"ROS packages are missing:\n{(process.stdout + process.stderr).strip()}\n"
+            f"Install them: {install}"
+        )
 
 
 # --- colcon build

@@ -76,7 +76,7 @@ def test_a_new_message_build_file_or_launch_file_rebuilds(clone: Workspace, name
 def test_apt_ros_is_used_when_present_and_no_wheels_are_installed(clone: Workspace) -> None:
     clone.apt_ros.mkdir()
     (clone.apt_ros / "setup.sh").write_text("")
-    assert [step.name for step in setup_steps.steps(clone)] == ["venv", "packages", "build"]
+    assert due(clone) == ["venv", "packages", "rosdep", "build"]
     names = [path.stem for path in setup_steps.requirement_files(clone)]
     assert "ros-wheels" not in names
     assert "numpy-apt" in names
@@ -129,3 +129,24 @@ def test_a_failing_command_shows_its_last_lines(clone: Workspace) -> None:
         setup_steps.run(
             ["sh", "-c", "echo the reason >&2; exit 3"], clone, "trying", {"PATH": "/bin:/usr/bin"}
         )
+
+
+@pytest.fixture
+def rosdep(clone: Workspace, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A stand-in for rosdep that misses one package."""
+    program = clone.root / "bin" / "rosdep"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\necho apt ros-jazzy-rclpy; exit 1\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")
+    return program
+
+
+def test_missing_apt_packages_are_named_with_the_command(clone: Workspace, rosdep: Path) -> None:
+    with pytest.raises(SetupError, match=r"(?s)apt ros-jazzy-rclpy\nInstall them: rosdep install "):
+        setup_steps.check_rosdep(clone)
+    rosdep.write_text("#!/bin/sh\nexit 0\n")
+    setup_steps.check_rosdep(clone)
+    rosdep.unlink()
+    with pytest.raises(SetupError, match="rosdep is not installed"):
+        setup_steps.check_rosdep(clone)
