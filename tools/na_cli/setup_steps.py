@@ -65,10 +65,10 @@ def steps(workspace: Workspace) -> list[Step]:
         Step("venv", "virtual environment", make_venv, venv_inputs),
         Step("packages", "Python packages", install_packages, packages_inputs),
     ]
-    if not workspace.uses_apt_ros:
-        result.append(
-            Step("wheels", "fit the ROS 2 wheels to this folder", fit_wheels, packages_inputs)
-        )
+    if workspace.uses_apt_ros:
+        result.append(Step("rosdep", "ROS packages from apt", check_rosdep, rosdep_inputs))
+    else:
+        result.append(Step("wheels", "fit the ROS 2 wheels here", fit_wheels, packages_inputs))
     result.append(Step("build", "build the workspace with colcon", build, build_inputs))
     return result
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from na_cli.demo_report import figures
 from na_core.nad.arrays import Episode, TelemetryTrack
 
