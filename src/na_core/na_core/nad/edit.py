@@ -3,63 +3,80 @@
 
 from __future__ import annotations
 
-import heapq
 import json
 import math
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from na_core.nad.arrays import Episode
 from na_core.nad.cache import content_hash
+from na_core.nad.cdr_view import decode
 from na_core.nad.errors import BagFormatError, NadError, SchemaError
 from na_core.nad.layout import EPISODE, LABEL, LATCHED, TOPICS_BY_NAME, EpisodeInfo
-from na_core.nad.raw_bag import RawBag, RawTopic
+from na_core.nad.raw_bag import RawBag, RawTopic, store_of
 from na_core.nad.reader import load_episode
 from na_core.nad.typestore import encode, encode_episode_info, nad_typestore, stamp
 from na_core.nad.writer import EpisodeWriter
-
-Stamped = tuple[int, int, RawTopic, bytes]
-"""Log time [ns], publish time [ns], topic, CDR."""
 
 INFO_TYPE = "na_msgs/msg/EpisodeInfo"
 LABEL_TYPE = "na_msgs/msg/ForceLabel"
 
 
+@dataclass(frozen=True)
+class Item:
+    """One message on its way from a source to the new episode; times in [ns]."""
+
+    log: int
+    publish: int
+    topic: RawTopic
+    cdr: bytes
+
+
 def merge(sources: Sequence[Path], output: Path) -> Path:
     """Merge bags into one episode ordered by log time, for example two recorders of one trial.
 
-    Raises SchemaError when a topic has different types or definitions in the sources.
+    A message that several sources hold is kept once. The description is that of the first source
+    that has one. Raises SchemaError when a topic differs in type or definition between sources.
     """
-    bags = [RawBag(source) for source in sources]
-    streams = [sorted(_stream(bag), key=lambda item: item[0]) for bag in bags]
-    merged = heapq.merge(*streams, key=lambda item: item[0])
-    return _write(output, merged, sources, "merge")
+    items: list[Item] = []
+    owner: dict[tuple[str, bytes], int] = {}
+    for number, source in enumerate(sources):
+        for item in _items(source):
+            if owner.setdefault((item.topic.name, item.cdr), number) == number:
+                items.append(item)
+    items.sort(key=lambda item: item.log)
+    described = next((source for source in sources if _has_info(source)), None)
+    info = _info(described) if described is not None else None
+    return _write(output, items, info, sources, "merge")
 
 
 def trim(source: Path, output: Path, start: float = 0.0, stop: float = math.inf) -> Path:
     """Keep the messages logged from `start` to before `stop` [s] after the first message.
 
-    The last label and description before `start` are kept as well, logged at `start`: they hold
-    until the next one.
+    The last label before `start` is kept as well, logged at `start`: it holds until the next one.
     """
     if not 0.0 <= start < stop:
         raise ValueError(f"trim from {start} s to {stop} s: expected 0 <= start < stop")
-    items = list(_stream(RawBag(source)))
-    if not items:
-        raise BagFormatError(source, "holds no message")
-    zero = min(item[0] for item in items)
+    items = _items(source)
+    zero = min(item.log for item in items)
     begin = zero + round(start * 1e9)
     end = math.inf if math.isinf(stop) else zero + round(stop * 1e9)
-    latched: dict[str, Stamped] = {}
+    latched: dict[str, Item] = {}
     for item in items:
-        spec = TOPICS_BY_NAME.get(item[2].name)
-        if item[0] < begin and spec is not None and spec.qos.durability == "transient_local":
-            latched[item[2].name] = (begin, item[1], item[2], item[3])
-    kept = [*latched.values(), *(item for item in items if begin <= item[0] < end)]
-    if not kept:
+        spec = TOPICS_BY_NAME.get(item.topic.name)
+        if item.log < begin and spec is not None and spec.qos.durability == "transient_local":
+            latched[item.topic.name] = replace(item, log=begin)
+    kept = [item for item in items if begin <= item.log < end]
+    if not any(item.topic.name != EPISODE for item in kept):
         raise BagFormatError(source, f"no message between {start} s and {stop} s")
-    return _write(output, kept, [source], f"trim {start:g} {stop:g}")
+    info = _info(source) if _has_info(source) else None
+    what = f"trim {start:g} {stop:g}"
+    return _write(output, [*latched.values(), *kept], info, [source], what)
 
 
 def relabel(
@@ -76,65 +93,109 @@ def relabel(
     unknown = sorted(set(changes) - set(EpisodeInfo().to_dict()))
     if unknown:
         raise SchemaError(source, f"EpisodeInfo has no field {unknown[0]!r}")
-    bag = RawBag(source)
-    items = list(_stream(bag))
-    if not items:
-        raise BagFormatError(source, "holds no message")
-    kept = [item for item in items if item[2].name != EPISODE]
+    items = _items(source)
     if label is not None:
-        kept = [item for item in kept if item[2].name != LABEL]
-    store = nad_typestore()
-    zero, last = min(item[0] for item in items), max(item[0] for item in items)
-    old = load_episode(source, time_base="log", use_cache=False)
-    info = replace(old.info, **changes)
-    info.episode = changes.get("episode", output.name)
-    described = _topic(EPISODE, INFO_TYPE)
-    first = replace(info, topic=[], written=[], missed=[])
-    fresh: list[Stamped] = [(zero, zero, described, encode_episode_info(store, first, zero))]
-    if label is not None:
+        zero = min(item.log for item in items)
         values = {**label, "header": {"stamp": stamp(zero), **label.get("header", {})}}
-        fresh.append((zero, zero, _topic(LABEL, LABEL_TYPE), encode(store, LABEL_TYPE, values)))
-        if LABEL in info.topic:
-            info.written = list(info.written)
-            info.written[info.topic.index(LABEL)] = 1
-    fresh += kept
-    if info.written:
-        fresh.append((last, last, described, encode_episode_info(store, info, last)))
-    what = "relabel " + " ".join(f"{key}={value}" for key, value in sorted(changes.items()))
-    return _write(output, fresh, [source], what.strip() + (" label" if label is not None else ""))
+        cdr = encode(nad_typestore(), LABEL_TYPE, values)
+        fresh = Item(zero, zero, RawTopic(LABEL, LABEL_TYPE, qos=[LATCHED.rosbag2()]), cdr)
+        items = [fresh, *(item for item in items if item.topic.name != LABEL)]
+    info = replace(_info(source), **changes)
+    words = [f"{key}={value}" for key, value in sorted(changes.items())]
+    what = " ".join(["relabel", *words, *(["label"] if label is not None else [])])
+    return _write(output, items, info, [source], what)
 
 
 # ------------------------------------------------------------------- details
 
 
-def _topic(name: str, type_name: str) -> RawTopic:
-    return RawTopic(name, type_name, "", qos=[LATCHED.rosbag2()])
+def _items(source: Path) -> list[Item]:
+    bag = RawBag(source)
+    items = [
+        Item(log, publish, bag.topics[number], cdr) for number, log, publish, cdr in bag.messages()
+    ]
+    if not items:
+        raise BagFormatError(source, "holds no message")
+    return items
 
 
-def _stream(bag: RawBag) -> Iterator[Stamped]:
-    for number, log_time, publish_time, cdr in bag.messages():
-        yield log_time, publish_time, bag.topics[number], cdr
+def _load(source: Path) -> Episode:
+    return load_episode(source, time_base="log", use_cache=False)
+
+
+def _has_info(source: Path) -> bool:
+    return EPISODE in _load(source).tracks
+
+
+def _info(source: Path) -> EpisodeInfo:
+    return _load(source).info
+
+
+def _described(items: list[Item], info: EpisodeInfo, name: str) -> Iterator[Item]:
+    """Yield `items` with the descriptions in them replaced by one at each end."""
+    kept = [item for item in items if item.topic.name != EPISODE]
+    counts = Counter(item.topic.name for item in kept)
+    missed = _missed(kept)
+    topic = RawTopic(EPISODE, INFO_TYPE, qos=[LATCHED.rosbag2()])
+    store = nad_typestore()
+    first, last = min(item.log for item in kept), max(item.log for item in kept)
+    opening = replace(info, episode=name, topic=[], written=[], missed=[])
+    yield Item(first, first, topic, encode_episode_info(store, opening, first))
+    yield from kept
+    closing = replace(
+        opening,
+        topic=sorted(counts),
+        written=[counts[key] for key in sorted(counts)],
+        missed=[missed.get(key, 0) for key in sorted(counts)],
+    )
+    yield Item(last, last, topic, encode_episode_info(store, closing, last))
+
+
+def _missed(items: list[Item]) -> dict[str, int]:
+    """Count the gaps in `sequence` per topic."""
+    raw: dict[str, list[bytes]] = defaultdict(list)
+    types = {}
+    for item in items:
+        spec = TOPICS_BY_NAME.get(item.topic.name)
+        if spec is not None and spec.sequenced and item.topic.type == spec.type:
+            raw[item.topic.name].append(item.cdr)
+            types[item.topic.name] = item.topic
+    found = {}
+    for name, messages in raw.items():
+        groups = decode(store_of([types[name]]), types[name].type, messages)
+        sequence = np.concatenate([group.numbers["sequence"].astype(np.int64) for group in groups])
+        step = np.diff(np.unique(sequence))
+        found[name] = int((step - 1)[step < 1 << 32].sum())
+    return found
 
 
 def _write(
-    output: Path, items: Iterator[Stamped] | list[Stamped], sources: Sequence[Path], what: str
+    output: Path,
+    items: list[Item],
+    info: EpisodeInfo | None,
+    sources: Sequence[Path],
+    what: str,
 ) -> Path:
     """Write `items` as a new episode; topics without a definition get today's."""
     seen: dict[str, RawTopic] = {}
+    stream = items if info is None else _described(items, info, output.name)
     with EpisodeWriter(output, custom_data=_provenance(sources, what)) as writer:
         try:
-            for log_time, publish_time, topic, cdr in items:
-                known = seen.get(topic.name)
+            for item in stream:
+                known = seen.get(item.topic.name)
                 if known is None:
-                    seen[topic.name] = topic
-                    _declare(writer, topic)
-                elif known is not topic and (known.type, known.text) != (topic.type, topic.text):
+                    seen[item.topic.name] = item.topic
+                    _declare(writer, item.topic)
+                elif known is not item.topic and (known.type, known.text) != (
+                    item.topic.type,
+                    item.topic.text,
+                ):
                     raise SchemaError(
                         output,
-                        f"topic {topic.name}: {known.type} and {topic.type} differ in type or "
-                        "definition between the sources",
+                        f"topic {item.topic.name}: {known.type} and {item.topic.type} differ in "
+                        "type or definition between the sources",
                     )
-                writer.write(topic.name, log_time, cdr, publish_time)
+                writer.write(item.topic.name, item.log, item.cdr, item.publish)
         except NadError:
             writer.discard()
             raise

@@ -81,22 +81,7 @@ class RawBag:
         Topics stored without a definition (old SQLite bags) use today's, with a remark. Call it
         after the messages were read.
         """
-        texts: list[tuple[str, str]] = []
-        for topic in self.topics:
-            if topic.encoding == "ros2idl":
-                continue
-            if not topic.text:
-                remark = f"{topic.type} is stored without its definition; today's is used"
-                if remark not in self.remarks:
-                    self.remarks.append(remark)
-                texts.append((topic.type, default_source().definition(topic.type).text))
-            else:
-                texts.append((topic.type, topic.text))
-        store = store_from_texts(dict.fromkeys(texts))
-        for topic in self.topics:
-            if topic.encoding == "ros2idl" and topic.text:
-                _register_idl(store, topic)
-        return store
+        return store_of(self.topics, self.remarks)
 
     def custom_data(self) -> dict[str, str]:
         """Return custom_data of metadata.yaml ({} when there is none)."""
@@ -181,6 +166,26 @@ class RawBag:
         finally:
             with contextlib.suppress(Exception):
                 reader.close()
+
+
+def store_of(topics: Sequence[RawTopic], remarks: list[str] | None = None) -> Typestore:
+    """Return a typestore of the definitions stored with `topics`; see RawBag.typestore."""
+    texts: list[tuple[str, str]] = []
+    for topic in topics:
+        if topic.encoding == "ros2idl":
+            continue
+        text = topic.text
+        if not text:
+            remark = f"{topic.type} is stored without its definition; today's is used"
+            if remarks is not None and remark not in remarks:
+                remarks.append(remark)
+            text = default_source().definition(topic.type).text
+        texts.append((topic.type, text))
+    store = store_from_texts(dict.fromkeys(texts))
+    for topic in topics:
+        if topic.encoding == "ros2idl" and topic.text:
+            _register_idl(store, topic)
+    return store
 
 
 def message_counts(path: Path | str) -> dict[str, int] | None:
