@@ -47,7 +47,7 @@ class Heads(nn.Module):  # type: ignore[misc]
 
     The effort reads the latent alone, because only that exists in a simulated arm. With memory
     features the force is the sum of a direct part, an estimate of external joint effort carried
-    through the force map, and the gate times the physics estimate: f = net + P τ + gate · f_physics.
+    through the force map, and the gate times the physics estimate: net + P τ + gate · physics.
 
     Args:
         config: sizes.

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from torch import Tensor, nn
 
 from na_training.model.config import WINDOW, ModelConfig
@@ -17,7 +19,7 @@ class MlpEncoder(Encoder):
         self.window, self.width, self.token_size = WINDOW, config.width, inputs
         sizes = [WINDOW * inputs] + [config.width] * config.layers
         parts: list[nn.Module] = []
-        for below, above in zip(sizes[:-1], sizes[1:], strict=True):
+        for below, above in itertools.pairwise(sizes):
             parts += [nn.Linear(below, above), nn.GELU()]
         self.net = nn.Sequential(*parts)
 

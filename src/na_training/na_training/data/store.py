@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Feature vectors and labels of many episodes in flat arrays, and their sampling."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from na_core.features import FeatureSet
+from na_training.data.episode import DataError, Episode
+
+Float32 = NDArray[np.float32]
+Int = NDArray[np.int64]
+
+_ARRAYS = ("features", "force", "contact", "restricted")
+
+
+@dataclass(frozen=True)
+class Run:
+    """Consecutive ticks [start, stop) of one episode in the flat arrays."""
+
+    episode: int
+    start: int
+    stop: int
+    category: str
+
+    @property
+    def length(self) -> int:
+        """Number of ticks."""
+        return self.stop - self.start
+
+
+@dataclass(frozen=True)
+class Store:
+    """Everything training reads; N ticks.
+
+    Attributes:
+        features: in their own units (N, F).
+        force: label (N, 3) [N], NaN unknown.
+        contact: 1, 0 or NaN (N,).
+        restricted: 1, 0 or NaN (N, n).
+        runs: consecutive ticks without a gap.
+    """
+
+    features: Float32
+    force: Float32
+    contact: Float32
+    restricted: Float32
+    runs: tuple[Run, ...]
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    def sampler(self, length: int, weights: dict[str, float] | None = None) -> SegmentSampler:
+        """A sampler of pieces of `length` ticks."""
+        return SegmentSampler(self.runs, length, weights or {})
+
+
+def build_store(
+    episodes: Sequence[Episode], features: FeatureSet, folder: Path | None = None
+) -> Store:
+    """Compute the features of all episodes.
+
+    Args:
+        episodes: what to store.
+        features: the transform; its memory starts anew in every run of consecutive ticks.
+        folder: keep the arrays in files below it and map them, so that more than fits into memory
+            can be used, and nothing is computed twice.
+
+    Raises:
+        DataError: there is no usable tick, or a feature is not finite.
+    """
+    runs: list[Run] = []
+    total = 0
+    for index, episode in enumerate(episodes):
+        for start, stop in episode.segments:
+            runs.append(Run(index, total, total + int(stop - start), episode.category))
+            total += int(stop - start)
+    if total == 0:
+        raise DataError(f"{len(episodes)} episodes hold no usable tick")
+    n = episodes[0].ticks.shape[1]
+    shapes = {
+        "features": (total, features.size),
+        "force": (total, 3),
+        "contact": (total,),
+        "restricted": (total, n),
+    }
+    place = None
+    if folder is not None:
+        place = folder / _key(episodes, features)
+        if (place / "done").exists():
+            maps = {name: np.load(place / f"{name}.npy", mmap_mode="r") for name in _ARRAYS}
+            return Store(**maps, runs=tuple(runs))
+        place.mkdir(parents=True, exist_ok=True)
+    arrays = {name: _allocate(place, name, shape) for name, shape in shapes.items()}
+    number = 0
+    for episode in episodes:
+        for start, stop in episode.segments:
+            run = runs[number]
+            number += 1
+            rows = slice(run.start, run.stop)
+            values = features.replay(episode.ticks[start:stop])
+            if not np.isfinite(values).all():
+                bad = np.flatnonzero(~np.isfinite(values).all(axis=0))
+                raise DataError(
+                    f"episode {episode.name}: feature {features.names[bad[0]]} is not finite; "
+                    "a channel that the servo does not report cannot be trained on"
+                )
+            arrays["features"][rows] = values
+            arrays["force"][rows] = episode.force[start:stop]
+            arrays["contact"][rows] = episode.contact[start:stop]
+            arrays["restricted"][rows] = episode.restricted
+    if place is not None:
+        (place / "done").touch()
+    return Store(**arrays, runs=tuple(runs))
+
+
+def _allocate(place: Path | None, name: str, shape: tuple[int, ...]) -> Float32:
+    if place is None:
+        return np.empty(shape, dtype=np.float32)
+    path = str(place / f"{name}.npy")
+    return np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=shape)
+
+
+def _key(episodes: Sequence[Episode], features: FeatureSet) -> str:
+    digest = hashlib.sha256(json.dumps(features.rule(), sort_keys=True).encode())
+    for episode in episodes:
+        digest.update(episode.name.encode())
+        for array in (
+            episode.ticks.position,
+            episode.ticks.current,
+            episode.force,
+            episode.contact,
+        ):
+            digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()[:24]
+
+
+class SegmentSampler:
+    """Draws pieces of consecutive ticks, categories in equal shares unless weighted.
+
+    Args:
+        runs: consecutive ticks.
+        length: ticks per piece; shorter runs are left out.
+        weights: relative share per category; categories not named weigh 1.
+
+    Raises:
+        DataError: every run is shorter than `length`.
+    """
+
+    def __init__(self, runs: Sequence[Run], length: int, weights: dict[str, float]) -> None:
+        self.length = length
+        chosen = [run for run in runs if run.length >= length]
+        if not chosen:
+            longest = max((run.length for run in runs), default=0)
+            raise DataError(
+                f"no run of {length} consecutive ticks (longest: {longest}); record longer "
+                "episodes or shorten the horizon"
+            )
+        self.categories = sorted({run.category for run in chosen})
+        share = np.array([max(weights.get(name, 1.0), 0.0) for name in self.categories])
+        if share.sum() <= 0.0:
+            raise DataError(f"category weights {weights} leave nothing of {self.categories}")
+        self._edges = np.cumsum(share / share.sum())
+        self._starts: list[Int] = []
+        self._room: list[Int] = []
+        for name in self.categories:
+            mine = [run for run in chosen if run.category == name]
+            self._starts.append(np.array([run.start for run in mine]))
+            self._room.append(np.cumsum([run.length - length + 1 for run in mine]))
+
+    def draw(self, rng: np.random.Generator, batch: int) -> Int:
+        """Return tick indices (batch, length); the same generator state gives the same pieces."""
+        category = np.searchsorted(self._edges, rng.random(batch), side="right")
+        category = np.minimum(category, len(self.categories) - 1)
+        first = np.empty(batch, dtype=np.int64)
+        for row in range(batch):
+            room, starts = self._room[category[row]], self._starts[category[row]]
+            place = int(rng.integers(room[-1]))
+            run = int(np.searchsorted(room, place, side="right"))
+            first[row] = starts[run] + place - (room[run - 1] if run else 0)
+        return first[:, None] + np.arange(self.length)

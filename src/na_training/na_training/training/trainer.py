@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The training loop: curriculum, learning rate, averaged weights, checkpoints, resume."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from na_training.training import checkpoint
+from na_training.training.bundle import Bundle
+from na_training.training.config import TrainConfig
+from na_training.training.log import RunLog
+from na_training.training.step import Objective, take_step
+
+Clock = Callable[[], float]
+Judge = Callable[[Bundle], dict[str, float]]
+
+
+@dataclass(frozen=True)
+class Budget:
+    """When training ends: after `minutes` of wall clock or after `steps` updates, one of them."""
+
+    minutes: float | None = None
+    steps: int | None = None
+
+    def __post_init__(self) -> None:
+        given = [value for value in (self.minutes, self.steps) if value is not None]
+        if len(given) != 1 or given[0] <= 0:
+            raise ValueError(
+                f"budget: minutes = {self.minutes}, steps = {self.steps}; expected one positive"
+            )
+
+    def progress(self, seconds: float, step: int) -> float:
+        """Done share, 1 or more when training ends."""
+        if self.minutes is not None:
+            return seconds / (60.0 * self.minutes)
+        return step / float(self.steps or 1)
+
+
+@dataclass
+class Progress:
+    """Counters that survive in the checkpoint."""
+
+    step: int = 0
+    seconds: float = 0.0
+    skipped: int = 0
+    ticks: int = 0
+    history: list[dict[str, float]] = field(default_factory=list)
+
+
+class Trainer:
+    """Trains the model of a bundle.
+
+    Args:
+        bundle: model and context; the model is changed.
+        objective: losses of one update.
+        config: settings.
+        folder: of the run.
+        budget: when to end.
+        judge: measures the averaged weights now and then; its numbers are logged.
+        judge_seconds: between two such measurements [s].
+        clock: monotonic seconds; a test passes its own.
+    """
+
+    def __init__(
+        self,
+        bundle: Bundle,
+        objective: Objective,
+        config: TrainConfig,
+        folder: Path,
+        budget: Budget,
+        *,
+        judge: Judge | None = None,
+        judge_seconds: float = 60.0,
+        clock: Clock = time.monotonic,
+    ) -> None:
+        self.bundle = bundle
+        self.objective = objective
+        self.config = config
+        self.folder = folder
+        self.budget = budget
+        self.judge = judge
+        self.judge_seconds = judge_seconds
+        self.clock = clock
+        self.progress = Progress()
+        decayed = [p for p in bundle.model.parameters() if p.dim() > 1]
+        plain = [p for p in bundle.model.parameters() if p.dim() <= 1]
+        self.optimizer = torch.optim.AdamW(
+            [
+                {"params": decayed, "weight_decay": config.weight_decay},
+                {"params": plain, "weight_decay": 0.0},
+            ],
+            lr=config.rate_start,
+            betas=(0.9, 0.98),
+        )
+        self.average = {k: v.detach().clone() for k, v in bundle.model.state_dict().items()}
+
+    # ------------------------------------------------------------------ loop
+
+    def run(self) -> Progress:
+        """Train until the budget is spent; writes a checkpoint at the end and in between."""
+        model, config, state = self.bundle.model, self.config, self.progress
+        torch.set_num_threads(config.threads)
+        model.train()
+        log = RunLog(self.folder, self.budget)
+        last = start = self.clock()
+        before = state.seconds
+        judged = before
+        while True:
+            share = self.budget.progress(state.seconds, state.step)
+            if share >= 1.0:
+                break
+            horizon = config.horizon_at(share)
+            self._set_rate(share)
+            rng = np.random.default_rng([config.seed, state.step])
+            rollouts = state.step % config.rollout_every == 0
+            losses = self.objective.losses(model, rng, horizon, rollouts=rollouts)
+            total, norm, applied = take_step(model, self.optimizer, losses, config.gradient_clip)
+            state.skipped += not applied
+            if applied:
+                self._average(state.step)
+            state.step += 1
+            now = self.clock()
+            state.seconds = before + now - start
+            if state.step % config.log_every == 0:
+                values = {name: float(value.detach()) for name, value in losses.items()}
+                log.scalars(state.step, {**values, "total": total, "gradient_norm": norm})
+            log.line(state.step, state.seconds, share, horizon, total, state.skipped)
+            if self.judge is not None and state.seconds - judged >= self.judge_seconds:
+                self._judge(log)
+                judged = state.seconds = before + self.clock() - start
+            if now - last >= config.checkpoint_seconds:
+                self.save()
+                last = now
+        if self.judge is not None:
+            self._judge(log)
+        self.save()
+        log.close(state.step, state.seconds, state.skipped)
+        return state
+
+    def _set_rate(self, share: float) -> None:
+        config = self.config
+        low, high = config.rate_end, config.rate_start
+        rate = low + 0.5 * (high - low) * (1.0 + math.cos(math.pi * min(share, 1.0)))
+        if config.warmup:
+            rate *= min(1.0, (self.progress.step + 1) / config.warmup)
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+
+    def _average(self, step: int) -> None:
+        """Exponential average of the weights, shorter while there are few."""
+        decay = min(self.config.average, (1.0 + step) / (10.0 + step))
+        with torch.no_grad():
+            for name, value in self.bundle.model.state_dict().items():
+                kept = self.average[name]
+                if kept.is_floating_point():
+                    kept.lerp_(value, 1.0 - decay)
+                else:
+                    kept.copy_(value)
+
+    def _judge(self, log: RunLog) -> None:
+        if self.judge is None:
+            return
+        model = self.bundle.model
+        trained = {k: v.detach().clone() for k, v in model.state_dict().items()}
+        model.load_state_dict(self.average)
+        model.eval()
+        with torch.no_grad():
+            figures = self.judge(self.bundle)
+        model.load_state_dict(trained)
+        model.train()
+        point = {"step": float(self.progress.step), "seconds": self.progress.seconds, **figures}
+        self.progress.history.append(point)
+        log.judged(self.progress.step, point)
+
+    # ----------------------------------------------------------- checkpoints
+
+    def save(self) -> Path:
+        """Write the checkpoint."""
+        state = self.progress
+        return checkpoint.save(
+            self.folder,
+            {
+                "model": self.bundle.model.state_dict(),
+                "average": self.average,
+                "optimizer": self.optimizer.state_dict(),
+                "step": state.step,
+                "seconds": state.seconds,
+                "skipped": state.skipped,
+                "history": json.dumps(state.history),
+                "config": self.config.to_yaml(),
+                "context": json.dumps(self.bundle.context()),
+            },
+        )
+
+    def resume(self) -> None:
+        """Go on from the run's checkpoint; raises CheckpointError when it does not fit."""
+        state: dict[str, Any] = checkpoint.load(self.folder)
+        stored, mine = json.loads(state["context"]), self.bundle.context()
+        for key in ("model", "robot", "dt"):
+            if stored[key] != mine[key]:
+                raise checkpoint.CheckpointError(
+                    f"{self.folder}: checkpoint has {key} = {stored[key]!r}, this run "
+                    f"{mine[key]!r}; use another --out or the same settings"
+                )
+        self.bundle.model.load_state_dict(state["model"])
+        self.average = {k: v.clone() for k, v in state["average"].items()}
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.progress = Progress(
+            int(state["step"]),
+            float(state["seconds"]),
+            int(state["skipped"]),
+            history=json.loads(state["history"]),
+        )
