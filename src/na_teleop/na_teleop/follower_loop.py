@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from na_teleop.arm_health import ArmHealth
 from na_teleop.buses.base import BusError, BusSample, PortError, PortProblem, ServoBus
 from na_teleop.follower_config import FollowerConfig
 from na_teleop.follower_control import Actions, FollowerControl, State, Torque
@@ -78,6 +79,7 @@ class FollowerLoop:
         self.control = FollowerControl(bus.spec, config)
         self.intake = GoalIntake(bus.spec.names, partial=partial_goals)
         self.counters = LoopCounters()
+        self.health = ArmHealth(bus.spec)
         self._builder = TelemetryBuilder("follower", bus.spec.names)
         self._recheck = recheck
         self._clock = clock
@@ -181,6 +183,7 @@ class FollowerLoop:
         self.counters.late_ticks += gap > 1.5 / self.config.control_rate
         self._last_s = now
         sample = self._read(now)
+        self.health.update(sample, now)
         self._look_for_restarts(sample, gap, now)
         leader, self._pending = self._pending, None
         actions = self.control.step(now, sample, leader)
@@ -194,6 +197,7 @@ class FollowerLoop:
             register=register if self.control.torque_on else None,
             torque_enabled=self.control.torque_on,
         )
+        self._changes += self.bus.take_notes()
         self._notice_changes()
         changes, self._changes = tuple(self._changes), []
         return FollowerTick(telemetry, sample, self.control.state, changes)

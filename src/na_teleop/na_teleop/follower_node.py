@@ -150,9 +150,13 @@ class FollowerNode(Node):
             "missed_deadlines": self._missed,
             **asdict(self.loop.counters),
             **self.bus.counters.as_dict(),
+            **self.loop.health.values(),
         }
         fault = control.state is State.FAULT
-        self._diagnostics.publish(arm_status(self, self.bus.port, control.reason, fault, values))
+        warnings = self.loop.health.warnings()
+        self._diagnostics.publish(
+            arm_status(self, self.bus.port, control.reason, fault, values, warnings)
+        )
 
     def close(self) -> bool:
         """Release and close the port; False when torque may still be on somewhere."""

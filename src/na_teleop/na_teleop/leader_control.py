@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from na_teleop.arm_health import ArmHealth
 from na_teleop.buses.base import BusSample, PortError, PortProblem, ServoBus
 from na_teleop.telemetry import Telemetry, TelemetryBuilder
 
@@ -44,6 +45,7 @@ class LeaderControl:
     ) -> None:
         """`max_failed_reads`: incomplete reads in a row after which the trouble is reported."""
         self.bus = bus
+        self.health = ArmHealth(bus.spec)
         self.failed_reads = 0
         self.trouble = ""
         self._max_failed_reads = max_failed_reads
@@ -75,6 +77,7 @@ class LeaderControl:
         """Read once; never raises for trouble on the line, never publishes an old position."""
         now = self._clock()
         sample = self._read(now)
+        self.health.update(sample, now)
         self.failed_reads = 0 if sample.fresh else self.failed_reads + 1
         if self.failed_reads == self._max_failed_reads and not self.trouble:
             silent = [i for i, ok in zip(self.bus.ids, sample.valid, strict=True) if not ok]
@@ -86,6 +89,7 @@ class LeaderControl:
             self.trouble = ""
             self._changes.append(f"leader on {self.bus.port} answers again")
         telemetry = self._builder.build(sample, now, torque_enabled=False)
+        self._changes += self.bus.take_notes()
         changes, self._changes = tuple(self._changes), []
         return LeaderTick(telemetry, sample, sample.fresh, changes)
 

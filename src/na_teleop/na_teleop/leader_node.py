@@ -64,9 +64,21 @@ class LeaderNode(Node):
 
     def _on_diagnostics(self) -> None:
         trouble = self.control.trouble
-        values = {"missed_deadlines": self._missed, **self.bus.counters.as_dict()}
+        health = self.control.health
+        values: dict[str, object] = {
+            "missed_deadlines": self._missed,
+            **self.bus.counters.as_dict(),
+            **health.values(),
+        }
         self._diagnostics.publish(
-            arm_status(self, self.bus.port, trouble or "reading", bool(trouble), values)
+            arm_status(
+                self,
+                self.bus.port,
+                trouble or "reading",
+                bool(trouble),
+                values,
+                health.warnings(),
+            )
         )
 
 

@@ -8,7 +8,7 @@ import math
 import signal
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from types import FrameType
 from typing import Any
@@ -116,14 +116,20 @@ def joint_state_message(telemetry: Telemetry, base_frame: str) -> JointState:
 
 
 def arm_status(
-    node: Node, port: str, text: str, bad: bool, values: Mapping[str, object]
+    node: Node,
+    port: str,
+    text: str,
+    bad: bool,
+    values: Mapping[str, object],
+    warnings: Sequence[str] = (),
 ) -> DiagnosticArray:
-    """One diagnostic status of an arm node."""
+    """One diagnostic status of an arm node: an error when `bad`, else a warning if there is one."""
+    level = DiagnosticStatus.WARN if warnings else DiagnosticStatus.OK
     status = DiagnosticStatus(
-        level=DiagnosticStatus.ERROR if bad else DiagnosticStatus.OK,
+        level=DiagnosticStatus.ERROR if bad else level,
         name=node.get_fully_qualified_name(),
         hardware_id=port,
-        message=text,
+        message="; ".join([text, *warnings]),
         values=[KeyValue(key=key, value=str(value)) for key, value in values.items()],
     )
     array = DiagnosticArray(status=[status])

@@ -165,12 +165,18 @@ class ServoBus(ABC):
         self.port = port
         self.ids: tuple[int, ...] = tuple(servo.id for servo in servos if servo is not None)
         self.models: tuple[str, ...] = tuple(s.model for s in servos if s is not None)
+        self.notes: list[str] = []  # things worth a line in the log; take_notes empties it
         self.counters = BusCounters(missed=np.zeros(len(self.ids), dtype=np.int64))
 
     @property
     def n(self) -> int:
         """Number of joints."""
         return len(self.ids)
+
+    def take_notes(self) -> list[str]:
+        """Return what the bus wants to have logged since the last call."""
+        notes, self.notes = self.notes, []
+        return notes
 
     @property
     @abstractmethod

@@ -104,7 +104,6 @@ class DynamixelBus(ServoBus):
         self.line = DynamixelLine(self.serial, self.counters)
         self.conversion = JointConversion(spec)
         self.fast_enabled = self.options.fast_sync_read
-        self.fast_note = ""
         models = [SERVO_MODELS[name] for name in self.models]
         self._has_current = np.array([m.has_current for m in models])
         self._has_load = np.array([m.has_load for m in models])
@@ -146,9 +145,10 @@ class DynamixelBus(ServoBus):
         if not replies:
             replies, stamp_ns = self._plain_read()
         self._missing = {id for id in self.ids if id not in replies}
-        if self._fast_failures >= FAST_FAILURES_BEFORE_FALLBACK and not self._missing:
+        failing = self._fast_failures >= FAST_FAILURES_BEFORE_FALLBACK
+        if self.fast_enabled and failing and not self._missing:
             self.fast_enabled = False
-            self.fast_note = (
+            self.notes.append(
                 f"servos on {self.port} answer sync read but not fast sync read "
                 f"({self._fast_failures} tries): using sync read from now on"
             )
