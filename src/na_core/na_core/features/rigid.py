@@ -73,6 +73,8 @@ class RigidArm:
         self.frame = self.model.getFrameId(end_effector)
         self.rotor = np.asarray(rotor, dtype=np.float64)
         self.n = len(joints)
+        self._upper = np.triu(np.ones((self.n, self.n)))
+        self._above = np.triu(np.ones((self.n, self.n)), 1)
 
     def terms(self, q: Array, qd: Array) -> RigidTerms:
         """Return the terms at positions and velocities (..., n)."""
@@ -90,9 +92,9 @@ class RigidArm:
             g = pin.computeGeneralizedGravity(model, data, position)
             coriolis = pin.computeCoriolisMatrix(model, data, position, speed)
             pin.crba(model, data, position)
-            upper = np.triu(data.M)
             gravity[row] = g
-            momentum[row] = upper @ speed + np.triu(upper, 1).T @ speed
+            # Only the upper triangle of data.M is filled in.
+            momentum[row] = (data.M * self._upper) @ speed + speed @ (data.M * self._above)
             drift[row] = coriolis.T @ speed - g
             jacobian[row] = pin.computeFrameJacobian(model, data, position, self.frame, axes)[:3]
         momentum += self.rotor * speeds

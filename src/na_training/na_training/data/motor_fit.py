@@ -25,11 +25,12 @@ def fit_motor(spec: RobotSpec, episodes: Sequence[Episode]) -> MotorModel:
 
     Current is regressed on effort, i = τ / K + i₀ + (c sign(q̇) + v q̇) / K, because the effort of
     the model is the cleaner of the two: the other way round the noise of the current shrinks K.
-    Only ticks that are labelled free of contact and of an unrestricted arm are used.
+    Effort is that of the rigid bodies less Jᵀ f of the labelled force; only ticks with a force
+    label, of an arm that is not restricted, are used.
 
     Args:
         spec: the robot.
-        episodes: training episodes; those without free ticks are left out.
+        episodes: training episodes; those without such ticks are left out.
 
     Returns:
         Constants; a joint that hardly moves keeps its published ones.
@@ -38,7 +39,8 @@ def fit_motor(spec: RobotSpec, episodes: Sequence[Episode]) -> MotorModel:
     physics = PhysicsFeatures.for_robot(spec, 1.0 / spec.control_rate, start)
     rows: list[tuple[Array, Array, Array]] = []
     for episode in episodes:
-        free = (episode.contact == 0.0) & ~(np.nan_to_num(episode.restricted) > 0).any()
+        free = np.isfinite(episode.force).all(axis=1)
+        free &= ~(np.nan_to_num(episode.restricted) > 0).any()
         if free.sum() < 20:
             continue
         q, qd = episode.ticks.position, episode.ticks.velocity
@@ -47,7 +49,8 @@ def fit_motor(spec: RobotSpec, episodes: Sequence[Episode]) -> MotorModel:
         # M q̈ + C q̇ + g, from the slope of the momentum over five ticks.
         slope = np.zeros_like(q)
         slope[2:-2] = (terms.momentum[4:] - terms.momentum[:-4]) / (4.0 * dt)
-        effort = slope - terms.drift
+        external = (np.nan_to_num(episode.force)[:, None] @ terms.jacobian)[:, 0]
+        effort = slope - terms.drift - external
         free[:2] = free[-2:] = False
         rows.append((effort[free], qd[free], episode.ticks.current[free]))
     constants = {key: np.array(value) for key, value in start.to_json().items()}

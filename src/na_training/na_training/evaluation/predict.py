@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs a model over whole episodes on measured states, the regime of the live node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from na_core.features import FeatureSet
+from numpy.typing import NDArray
+
+from na_training.data import Episode
+from na_training.model import WINDOW, Actuator
+
+Array = NDArray[np.float64]
+CHUNK = 4096
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Outputs for every tick of one episode; NaN where no full window precedes the tick.
+
+    Attributes:
+        effort: raw effort (T, n) [N·m or N].
+        force: ungated force (T, 3) [N].
+        gate: contact probability (T,).
+        condition: probability that a joint is restricted (T, n).
+        deviation: predicted standard deviation of each force component (T, 3) [N].
+        physics: force by the momentum observer alone (T, 3) [N]; NaN without physics features.
+    """
+
+    effort: Array
+    force: Array
+    gate: Array
+    condition: Array
+    deviation: Array
+    physics: Array
+
+
+Predictor = Callable[[Episode], Prediction]
+
+
+def predict(model: Actuator, features: FeatureSet, episode: Episode) -> Prediction:
+    """Run the model over one episode; the memory starts anew in every run of good ticks."""
+    length, n = episode.ticks.shape
+    widths = {"effort": n, "force": 3, "gate": 1, "condition": n, "deviation": 3, "physics": 3}
+    out = {name: np.full((length, width), np.nan) for name, width in widths.items()}
+    columns = physics_columns(features)
+    for start, stop in episode.segments:
+        values = features.replay(episode.ticks[start:stop])
+        if columns is not None:
+            out["physics"][start:stop] = values[:, columns]
+        if stop - start < WINDOW:
+            continue
+        rows = torch.from_numpy(values.astype(np.float32))
+        for first in range(0, stop - start - WINDOW + 1, CHUNK):
+            piece = rows[first : first + CHUNK + WINDOW - 1]
+            with torch.no_grad():
+                result = model.sequence(piece[None])
+            at = slice(start + first + WINDOW - 1, start + first + len(piece))
+            out["effort"][at] = result.effort[0].numpy()
+            out["force"][at] = result.force[0].numpy()
+            out["gate"][at] = torch.sigmoid(result.gate[0]).numpy()
+            out["condition"][at] = torch.sigmoid(result.condition[0]).numpy()
+            out["deviation"][at] = torch.exp(0.5 * result.log_variance[0]).numpy()
+    gate = out.pop("gate")[:, 0]
+    return Prediction(gate=gate, **out)
+
+
+def physics_columns(features: FeatureSet) -> list[int] | None:
+    """Columns of the observer's force among the features; None where there are none."""
+    names = [f"force_slow.{axis}" for axis in "xyz"]
+    if any(name not in features.names for name in names):
+        return None
+    return [features.names.index(name) for name in names]
+
+
+def gate_states(probability: Array, on: float, off: float, dwell: int = 3) -> NDArray[np.bool_]:
+    """Thresholded gate with hysteresis: opens after `dwell` ticks at or above `on`, closes after
+    as many below `off`. NaN counts as closed.
+
+    Args:
+        probability: (T,).
+        on: opens at or above.
+        off: closes below.
+        dwell: ticks in a row that are needed.
+    """
+    state = np.zeros(len(probability), dtype=bool)
+    is_open, count = False, 0
+    for index, value in enumerate(np.nan_to_num(probability)):
+        against = value < off if is_open else value >= on
+        count = count + 1 if against else 0
+        if count >= dwell:
+            is_open, count = not is_open, 0
+        state[index] = is_open
+    return state
+
+
+def predict_all(
+    model: Actuator, features: FeatureSet, episodes: Sequence[Episode]
+) -> list[Prediction]:
+    """Predictions of many episodes, in order."""
+    model.eval()
+    return [predict(model, features, episode) for episode in episodes]
