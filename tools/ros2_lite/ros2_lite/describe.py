@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import importlib
 import json
 import os
 import sys
@@ -24,12 +25,12 @@ from typing import Any
 def stub_missing_interfaces() -> None:
     """Stand in for composition_interfaces, which has no wheel and which launch_ros imports."""
     try:
-        import composition_interfaces.srv  # noqa: F401
+        importlib.import_module("composition_interfaces.srv")
     except ImportError:
-        package = types.ModuleType("composition_interfaces")
-        srv = types.ModuleType("composition_interfaces.srv")
-        srv.LoadNode = type("LoadNode", (), {"Request": object, "Response": object})  # type: ignore[attr-defined]
-        package.srv = srv  # type: ignore[attr-defined]
+        package: Any = types.ModuleType("composition_interfaces")
+        srv: Any = types.ModuleType("composition_interfaces.srv")
+        srv.LoadNode = type("LoadNode", (), {"Request": object, "Response": object})
+        package.srv = srv
         sys.modules.update({"composition_interfaces": package, "composition_interfaces.srv": srv})
 
 
@@ -43,7 +44,7 @@ class Capture:
 
     def install(self) -> None:
         """Replace the two methods of event loops that start processes."""
-        loop = asyncio.base_events.BaseEventLoop
+        loop: Any = asyncio.base_events.BaseEventLoop
         start = loop.subprocess_exec
 
         async def subprocess_exec(
@@ -56,13 +57,14 @@ class Capture:
             self._note([cmd], kwargs, shell=True)
             return await start(this, factory, *self._stand_in, **kwargs)
 
-        loop.subprocess_exec = subprocess_exec  # type: ignore[method-assign]
-        loop.subprocess_shell = subprocess_shell  # type: ignore[method-assign]
+        loop.subprocess_exec = subprocess_exec
+        loop.subprocess_shell = subprocess_shell
 
     def _note(self, cmd: list[str], kwargs: dict[str, Any], *, shell: bool) -> None:
         env = kwargs.pop("env", None)
         env = dict(os.environ) if env is None else dict(env)
-        words, files = list(cmd), {}
+        words = list(cmd)
+        files: dict[str, str] = {}
         for i, word in enumerate(cmd):
             if i and cmd[i - 1] == "--params-file":
                 if os.path.basename(word).startswith("launch_params_"):

@@ -68,6 +68,8 @@ def fill(message: Any, values: Mapping[str, Any]) -> None:
     if not isinstance(values, Mapping):
         raise ValueError(f"expected a mapping such as '{{data: 1}}', got {values!r}")
     types = message.get_fields_and_field_types()
+    if hasattr(message, "_check_fields"):
+        message._check_fields = True  # off by default since Jazzy
     for name, value in values.items():
         if name not in types:
             raise ValueError(

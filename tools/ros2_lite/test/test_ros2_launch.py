@@ -178,10 +178,10 @@ def test_the_second_interrupt_does_not_wait_for_the_time_out(
     assert "exit code -15" in output
 
 
-def test_a_shutdown_during_the_start_starts_nothing_new(
+def test_a_process_that_a_shutdown_overtakes_is_ended_at_once(
     start, launch_file: WriteLaunchFile
 ) -> None:
-    late = process("print('never')", name="late")
+    late = process("import time; time.sleep(60)", name="late", sigterm_timeout="30")
     entities = (
         f"{process('pass', name='p')[:-1]}, on_exit=[Shutdown(reason='over'), {late}]),"
         f"RegisterEventHandler(OnShutdown(on_shutdown=lambda e, c: LogInfo(msg=e.reason)))"
@@ -190,7 +190,8 @@ def test_a_shutdown_during_the_start_starts_nothing_new(
     assert code == 0
     assert "process[p-1] was required: shutting down launched system" in output
     assert "[launch.user]: over" in output
-    assert "late-2]: process started" not in output
+    assert "sending signal 'SIGINT' to process[late-2]" in output
+    assert "[late-2]: process has died" in output
 
 
 def test_respawn_until_the_retries_are_used_up(start, launch_file: WriteLaunchFile) -> None:
