@@ -10,6 +10,7 @@ ENTRY_POINTS: list[str] = [
     "leader_node = na_teleop.leader_node:main",
     "follower_node = na_teleop.follower_node:main",
     "recorder_node = na_teleop.recorder_node:main",
+    "recorder_keyboard = na_teleop.recorder_keyboard:main",
 ]
 
 setup(

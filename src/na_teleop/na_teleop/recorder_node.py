@@ -23,6 +23,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter as RosParameter
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message
+from std_srvs.srv import Trigger
 
 from na_core.nad import layout
 from na_core.nad.layout import EpisodeInfo, Qos, TopicSpec
@@ -65,6 +66,7 @@ class RecorderNode(Node):
         self._subscribe(self.session.config.topics)
         self.create_service(StartEpisode, "~/start_episode", self._on_start)
         self.create_service(StopEpisode, "~/stop_episode", self._on_stop)
+        self.create_service(Trigger, "~/redo_episode", self._on_redo)
         self.create_service(SetForceLabel, "~/set_force_label", self._on_label)
         self.create_timer(0.1, self._on_tick)
         self.create_timer(1.0, self._on_diagnostics)
@@ -102,6 +104,14 @@ class RecorderNode(Node):
             response.path = str(stopped.path or "")
             response.messages = stopped.messages
             response.duration = stopped.duration
+        except SessionError as error:
+            response.message = str(error)
+        return response
+
+    def _on_redo(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        try:
+            response.message = str(self.session.redo())
+            response.success = True
         except SessionError as error:
             response.message = str(error)
         return response

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The actions of `./na bag`, a few to a module: each has `add(subparsers)` and runs one function."""
+"""The actions of `./na bag`, a few to a module; each module has `add(subparsers)`."""

@@ -36,10 +36,10 @@ class Arms:
     def __init__(self, rate: float) -> None:
         """Start publishing; call `isolate` first."""
         import rclpy
+        from sensor_msgs.msg import JointState
 
         from na_core.nad.example import JOINTS
         from na_msgs.msg import ActuatorTelemetry
-        from sensor_msgs.msg import JointState
 
         self._rate = rate
         self._context = rclpy.Context()
@@ -55,8 +55,16 @@ class Arms:
             message = kind(name=JOINTS, position=[0.0] * len(JOINTS))
             if kind is ActuatorTelemetry:
                 message.arm = topic.split("/")[1]
-                for field in ("goal_requested", "goal_sent", "goal_register", "velocity",
-                              "current", "load", "voltage", "temperature"):
+                for field in (
+                    "goal_requested",
+                    "goal_sent",
+                    "goal_register",
+                    "velocity",
+                    "current",
+                    "load",
+                    "voltage",
+                    "temperature",
+                ):
                     setattr(message, field, [0.0] * len(JOINTS))
                 message.hardware_error = [0] * len(JOINTS)
             self._pairs.append((message, self._node.create_publisher(kind, topic, depth)))
@@ -70,7 +78,7 @@ class Arms:
 
     def subscribers(self) -> int:
         """Return the smallest number of subscribers over the topics."""
-        return min(publisher.get_subscription_count() for _, publisher in self._pairs)
+        return min(int(publisher.get_subscription_count()) for _, publisher in self._pairs)
 
     def close(self) -> None:
         """Stop publishing."""

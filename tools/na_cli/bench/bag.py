@@ -178,8 +178,10 @@ def _mcap_ros2_arrays(path: Path) -> None:
     _stack(columns)
 
 
-_FIELDS = ("goal_requested", "goal_sent", "goal_register", "position", "velocity", "current")
-_FIELDS += ("load", "voltage", "temperature", "sequence", "stale")
+_FIELDS = (
+    *("goal_requested", "goal_sent", "goal_register", "position", "velocity", "current"),
+    *("load", "voltage", "temperature", "sequence", "stale"),
+)
 
 
 def _collect(columns: dict[str, list[Any]], message: Any) -> None:

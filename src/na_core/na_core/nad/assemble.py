@@ -24,7 +24,6 @@ from na_core.nad.cdr_view import Group
 from na_core.nad.layout import EpisodeInfo
 from na_core.nad.timeline import Int, Timeline, arrange
 
-
 _EVENTS = ("na_msgs/msg/ForceLabel", "na_msgs/msg/EpisodeInfo")
 """Types that come when something changes: their pauses are no gaps."""
 

@@ -86,8 +86,10 @@ def motion(example: Example) -> dict[str, NDArray[Any]]:
     lag = 0.5 * np.sin(speed * (time[:, None] - 0.05) + phase)
     position = np.round(lag / COUNT) * COUNT
     jitter = rng.integers(-200_000, 200_000, count)
-    current = np.round((0.1 * np.cos(speed * time[:, None]) + rng.normal(0, 0.006, goal.shape))
-                       / 0.00269) * 0.00269
+    current = (
+        np.round((0.1 * np.cos(speed * time[:, None]) + rng.normal(0, 0.006, goal.shape)) / 0.00269)
+        * 0.00269
+    )
     return {
         "stamp_ns": example.start_ns + np.round(time * 1e9).astype(np.int64) + jitter,
         "goal_requested": goal,
