@@ -273,7 +273,7 @@ class FollowerControl:
         """Park on a person's request; returns whether it was accepted, and why."""
         if self.shutting_down:
             return True, "shutting down, which parks"
-        if self.state in (State.RAMPING, State.FOLLOWING, State.HOLDING, State.PARKING):
+        if self._can_park:
             self._start_parking(now, ParkCause.ASKED)
             return True, "parking"
         if self.state is State.FAULT:
@@ -318,7 +318,7 @@ class FollowerControl:
             return
         self.shutting_down = True
         self._release_tries = 0
-        if self.state in (State.RAMPING, State.FOLLOWING, State.HOLDING, State.PARKING):
+        if self._can_park:
             self._start_parking(now, ParkCause.SHUTDOWN)
 
     def release_now(self) -> None:
@@ -376,6 +376,13 @@ class FollowerControl:
         self._ramp = StartRamp(self._shaper.base, now, self.config.ramp_s)
         self.park_cause = None
         self._enter(State.RAMPING, reason)
+
+    @property
+    def _can_park(self) -> bool:
+        """The arm is under torque and healthy: it can be walked home."""
+        if self.state is State.ALIGNING:
+            return self.torque_on
+        return self.state in (State.RAMPING, State.FOLLOWING, State.HOLDING, State.PARKING)
 
     def _park_pose(self) -> Array:
         return np.clip(self.spec.home, self.spec.lower, self.spec.upper)

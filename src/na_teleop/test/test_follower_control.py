@@ -532,6 +532,24 @@ def test_park_in_a_fault_is_refused_with_the_remedy(rig: Rig) -> None:
     assert not ok and "clear_fault" in text
 
 
+@pytest.mark.parametrize("shutdown", [False, True])
+def test_an_arm_being_aligned_under_torque_is_parked_not_dropped(rig: Rig, shutdown: bool) -> None:
+    rig.follow()
+    rig.leader = rig.spec.home + 0.3 * np.array([1, 1, -1, 1, 0.0])
+    rig.run(1.0)
+    rig.control.fault("tripped", rig.now)
+    rig.tick()
+    assert rig.control.clear_fault(rig.now)[0]
+    assert rig.control.state is State.ALIGNING
+    if shutdown:
+        rig.control.request_shutdown(rig.now)
+    else:
+        assert rig.control.request_park(rig.now) == (True, "parking")
+    rig.until(State.PARKED)
+    np.testing.assert_allclose(rig.position, rig.spec.home, atol=1e-9)
+    assert not rig.torque
+
+
 def test_clear_without_a_fault_is_harmless(rig: Rig) -> None:
     rig.follow()
     ok, text = rig.control.clear_fault(rig.now)

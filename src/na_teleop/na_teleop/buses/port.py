@@ -54,6 +54,7 @@ class SerialPort(PortHandler):  # type: ignore[misc]
         self.baudrate = baud
         self.first_byte_ns: int | None = None
         self._fd: int | None = None
+        self._poll_in = select.poll()
         self._buffer = bytearray()
         self._deadline = 0.0
         self._requested_latency_s = latency_s
@@ -74,6 +75,8 @@ class SerialPort(PortHandler):  # type: ignore[misc]
             os.close(fd)
             raise
         self._fd = fd
+        self._poll_in = select.poll()
+        self._poll_in.register(fd, select.POLLIN)
         self.is_open = True
         self.is_using = False
         self.tx_time_per_byte = 1000.0 * BITS_PER_BYTE / self.baudrate
@@ -289,8 +292,10 @@ class SerialPort(PortHandler):  # type: ignore[misc]
 
     def _wait(self, fd: int, seconds: float, *, write: bool) -> bool:
         """Wait until `fd` can be read (written); False when `seconds` have passed."""
-        poll = select.poll()
-        poll.register(fd, select.POLLOUT if write else select.POLLIN)
+        poll = self._poll_in
+        if write:
+            poll = select.poll()
+            poll.register(fd, select.POLLOUT)
         return bool(poll.poll(max(0.0, seconds) * 1000.0))
 
     def _pull(self, fd: int) -> None:
