@@ -103,6 +103,7 @@ class Arm:
 
     def bus(self, **options: object) -> DynamixelBus:
         """Return a bus on this arm, not yet open; closed by the fixture."""
+        options.setdefault("latency_s", 0.06)  # answers come from a thread of a busy machine
         chosen = DynamixelOptions(**options)  # type: ignore[arg-type]
         bus = DynamixelBus(self.spec, self.path, chosen, clock=self.clock)
         self.buses.append(bus)

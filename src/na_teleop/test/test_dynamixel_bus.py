@@ -159,7 +159,7 @@ def test_one_garbled_reply_is_retried_and_counted(arm: Any) -> None:
 
 @pytest.mark.parametrize("fast", [True, False])
 def test_random_corruption_never_yields_a_wrong_value(arm: Any, fast: bool) -> None:
-    bus = arm.bus(fast_sync_read=fast, latency_s=0.01)
+    bus = arm.bus(fast_sync_read=fast, latency_s=0.03)
     bus.open()
     truth = bus.read().position
     random = np.random.default_rng(5)

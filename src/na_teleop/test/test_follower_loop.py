@@ -27,7 +27,7 @@ class Rig:
 
     def __init__(self, arm: Any, config: FollowerConfig = CONFIG) -> None:
         self.arm = arm
-        self.bus = arm.bus(latency_s=0.02)
+        self.bus = arm.bus()
         self.rechecks = 0
         self.loop = FollowerLoop(self.bus, config, recheck=self.recheck, clock=arm.clock)
         self.leader: np.ndarray | None = None
