@@ -23,7 +23,7 @@ SETTLED = 1.0  # s without a change after which the graph counts as known
 PUBLISHERS = 0.5  # s in which the publishers of a known topic should be found
 
 
-def add_arguments(parser: argparse.ArgumentParser, seconds: float = 3.0) -> None:
+def add_arguments(parser: argparse.ArgumentParser, seconds: float = 5.0) -> None:
     """Declare the options that all graph verbs share."""
     parser.add_argument(
         "--spin-time",

@@ -50,7 +50,7 @@ CASES: list[tuple[Path, tuple[str, ...]]] = [
     (OWN / "everything.launch.py", ("robot:=so101", "sim:=0", "arms:=3")),
     (OWN / "everything.launch.py", ("launch-prefix:=nice -n 1",)),
     (OWN / "nodes.launch.py", ()),
-    (OWN / "nodes.launch.py", ("rate:=100", "port:=12", "flags:=[false]", "namespace:=x")),
+    (OWN / "nodes.launch.py", ("rate:=99.5", "port:=12", "flags:=[false]", "namespace:=x")),
     (OWN / "included.launch.py", ("needed:=a b",)),
     (OWN / "events.launch.py", ("--exit", "0")),
     (OWN / "events.launch.py", ("--exit", "1")),

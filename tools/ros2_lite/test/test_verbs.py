@@ -20,13 +20,13 @@ Ask = Callable[..., tuple[int, str]]
 
 @pytest.fixture(scope="module")
 def graph_environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """An environment in a domain that nobody else uses, on this machine only."""
+    """The domain of this test session, on this machine only."""
     source = str(Path(__file__).resolve().parent.parent)
     path = os.pathsep.join(filter(None, [source, os.environ.get("PYTHONPATH")]))
     return {
         **os.environ,
         "PYTHONPATH": path,
-        "ROS_DOMAIN_ID": str(100 + os.getpid() % 100),
+        "ROS_DOMAIN_ID": os.environ.get("ROS_DOMAIN_ID") or str(1 + os.getpid() % 100),
         "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
         "ROS_LOG_DIR": str(tmp_path_factory.mktemp("ros_log")),
     }
@@ -158,4 +158,4 @@ def test_parameters_that_are_refused_or_absent(ask: Ask) -> None:
     assert ask("param", "get", "/arm/demo", "none")[0] == 1
     code, text = ask("param", "get", "--spin-time", "2", "/none", "x")
     assert code == 1
-    assert text == "Node not found: '/none'; nodes: /arm/demo\n"
+    assert text.startswith("Node not found: '/none'; nodes: ")
