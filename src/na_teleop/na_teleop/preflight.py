@@ -6,7 +6,8 @@ from __future__ import annotations
 from na_core.control_tables import DYNAMIXEL_BAUD_RATES
 from na_core.servo_models import SERVO_MODELS
 from na_teleop.buses.base import ServoBus
-from na_teleop.buses.dynamixel import READ_ADDRESS, READ_LENGTH, DynamixelBus
+from na_teleop.buses.dynamixel import DynamixelBus
+from na_teleop.buses.dynamixel_reply import READ_ADDRESS, READ_LENGTH
 from na_teleop.buses.dynamixel_settings import Role, Setting, required_settings
 from na_teleop.buses.errors import BusError, PortError
 from na_teleop.buses.port import baud_constant

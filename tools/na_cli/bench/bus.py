@@ -129,7 +129,8 @@ def emulator(robot: str, line: Line) -> Iterator[str]:
 
 def measure(spec: RobotSpec, robot: str, line: Line, fast: bool, seconds: float) -> Result:
     """Read all servos and write all goals as fast as the bus lets us for `seconds`."""
-    from na_teleop.buses.dynamixel import READ_LENGTH, DynamixelBus, DynamixelOptions
+    from na_teleop.buses.dynamixel import DynamixelBus, DynamixelOptions
+    from na_teleop.buses.dynamixel_reply import READ_LENGTH
 
     result = Result(
         line=line,

@@ -15,44 +15,25 @@ import numpy as np
 from na_core.control_tables import DYNAMIXEL_X, Register, span
 from na_core.raw_si import JointConversion
 from na_core.robot_spec import RobotSpec
-from na_core.servo_models import SERVO_MODELS
 from na_teleop.buses.base import Array, BoolArray, BusSample, ServoBus, TorqueOffReport
 from na_teleop.buses.dynamixel_line import DynamixelLine
 from na_teleop.buses.dynamixel_packets import Status
+from na_teleop.buses.dynamixel_reply import READ_ADDRESS, READ_LENGTH, ReplyDecoder
 from na_teleop.buses.dynamixel_settings import Role, required_settings
 from na_teleop.buses.errors import BusError, PortError, PortProblem, ServoError
 from na_teleop.buses.port import SerialPort
 from na_teleop.buses.servo_clock import ServoClock
 
-READ_ADDRESS, READ_LENGTH = span(DYNAMIXEL_X, "realtime_tick", "present_temperature")
 # Replies carry no number that ties them to their question. After one went missing, the next
 # question asks for a byte more (from further in front), so that a late answer to the old one is
 # recognised by its length; the values wanted are always the last READ_LENGTH bytes.
 READ_SHAPES = 4
 TABLE_LENGTH = DYNAMIXEL_X["present_temperature"].end
-PWM_FULL_SCALE = 885.0  # Present PWM of the whole supply
 WATCHDOG_UNIT_S = 0.020
 WATCHDOG_MAX = 127
 WATCHDOG_TRIPPED = -1
 FAST_FAILURES_BEFORE_FALLBACK = 3
 ALERT_REFRESH_S = 0.25  # how often Hardware Error Status is asked again while the alert stands
-
-# Little-endian image of registers 120 to 146 of one servo.
-REPLY = np.dtype(
-    [
-        ("realtime_tick", "<u2"),
-        ("moving", "u1"),
-        ("moving_status", "u1"),
-        ("pwm", "<i2"),
-        ("current", "<i2"),
-        ("velocity", "<i4"),
-        ("position", "<i4"),
-        ("velocity_trajectory", "<i4"),
-        ("position_trajectory", "<i4"),
-        ("voltage", "<u2"),
-        ("temperature", "u1"),
-    ]
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +85,7 @@ class DynamixelBus(ServoBus):
         self.line = DynamixelLine(self.serial, self.counters)
         self.conversion = JointConversion(spec)
         self.fast_enabled = self.options.fast_sync_read
-        models = [SERVO_MODELS[name] for name in self.models]
-        self._has_current = np.array([m.has_current for m in models])
-        self._has_load = np.array([m.has_load for m in models])
-        self._sign = np.array([j.servo.sign for j in spec.joints if j.servo is not None])
+        self._decoder = ReplyDecoder(spec, self.conversion)
         self._raw_limits: tuple[np.ndarray, np.ndarray] | None = None
         self._missing: set[int] = set()
         self._shape = 0
@@ -205,37 +183,24 @@ class DynamixelBus(ServoBus):
             self._stamp_ns = stamp_ns
         valid = np.array([id in replies for id in self.ids], dtype=bool)
         self.counters.missed += ~valid
-        blank = bytes(READ_LENGTH)
-        image = b"".join(
-            replies[i].data[-READ_LENGTH:] if i in replies else blank for i in self.ids
-        )
-        raw = np.frombuffer(image, dtype=REPLY)
         errors = self._hardware_errors()
-        tick_ms = np.where(valid, raw["realtime_tick"].astype(np.int64), -1)
-        repeated, rebooted = self._servo_clock.update(tick_ms, valid, self._clock())
+        measured = self._decoder.decode([replies.get(id) for id in self.ids])
+        repeated, rebooted = self._servo_clock.update(measured.tick_ms, valid, self._clock())
         self.counters.repeated_values += int(np.count_nonzero(repeated))
-
-        def measured(values: Array) -> Array:
-            return np.where(valid, values, np.nan)
-
-        convert = self.conversion
-        current = np.where(self._has_current, convert.current_from_raw(raw["current"]), np.nan)
-        pwm = self._sign * raw["pwm"] / PWM_FULL_SCALE
-        load = np.where(self._has_load, convert.load_from_raw(raw["current"]), pwm)
         return BusSample(
             stamp_ns=self._stamp_ns,
-            position=measured(convert.position_from_raw(raw["position"])),
-            velocity=measured(convert.velocity_from_raw(raw["velocity"])),
-            current=measured(current),
-            load=measured(load),
-            voltage=measured(convert.voltage_from_raw(raw["voltage"])),
-            temperature=measured(convert.temperature_from_raw(raw["temperature"])),
-            position_trajectory=measured(convert.position_from_raw(raw["position_trajectory"])),
-            raw_position=np.where(valid, raw["position"].astype(np.int64), 0),
+            position=measured.position,
+            velocity=measured.velocity,
+            current=measured.current,
+            load=measured.load,
+            voltage=measured.voltage,
+            temperature=measured.temperature,
+            position_trajectory=measured.position_trajectory,
+            raw_position=measured.raw_position,
             hardware_error=errors,
             valid=valid,
             fresh=bool(valid.all() and not repeated.any()),
-            tick_ms=tick_ms,
+            tick_ms=measured.tick_ms,
             repeated=repeated,
             rebooted=rebooted,
         )
