@@ -8,6 +8,7 @@ import sys
 
 from na_cli import environment, setup_workspace
 from na_cli.registry import UsageError, describe_verbs, run_verb, verb_names
+from na_cli.setup_steps import SetupError
 
 HELP_WORDS = ("help", "-h", "--help")
 
@@ -37,7 +38,7 @@ def main(argv: list[str]) -> int:
         os.execve(python, [str(python), "-m", "na_cli", *argv], environment.load(workspace))
     try:
         return run_verb(verb, arguments)
-    except UsageError as error:
+    except (UsageError, SetupError) as error:
         print(f"./na {verb}: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:

@@ -7,6 +7,7 @@ import argparse
 import subprocess
 import sys
 
+from na_cli import train_packages
 from na_cli.environment import Workspace
 
 HELP = "run lints and tests (--all adds the slow ones; further arguments go to pytest)"
@@ -19,6 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run pytest at the root of the workspace; its exit code is ours."""
+    train_packages.ensure()
     command = [sys.executable, "-m", "pytest"]
     if not arguments.all:
         command += ["-m", "not slow"]
