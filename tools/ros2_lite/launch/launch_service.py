@@ -178,10 +178,11 @@ class LaunchService:
     def _on_interrupt(self) -> None:
         self._interrupts += 1
         message = "user interrupted with ctrl-c (SIGINT)"
-        if self._interrupts == 1:
+        if self._interrupts == 1 and not self._shutting_down:
             self._logger.warning(message)
             self._begin_shutdown("ctrl-c (SIGINT)", due_to_sigint=True)
-        elif self._interrupts == 2:
+        elif self._interrupts <= 2:
+            self._interrupts = 2
             self._logger.warning(f"{message} again, sending SIGTERM to what still runs")
             self.context.emit_event_sync(Hurry())
         else:

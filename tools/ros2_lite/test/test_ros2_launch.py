@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import pty
 import re
 import signal
 import subprocess
@@ -134,6 +135,31 @@ def test_interrupting_ends_children_with_sigint(start, launch_file: WriteLaunchF
     assert "[arm-1] parked" in output
     assert "process has finished cleanly" in output
     assert not exists(pid)
+
+
+def test_ctrl_c_in_a_terminal_reaches_each_child_once(
+    environment: dict[str, str], launch_file: WriteLaunchFile
+) -> None:
+    on_signal = "n = []\\nsignal.signal(signal.SIGINT, lambda *_: n.append(1))"
+    code = f"import signal, time\\n{on_signal}\\nprint('ready', flush=True)\\n"
+    code += "while not n: time.sleep(0.01)\\n"
+    code += "time.sleep(0.3); print('interrupts', len(n))"
+    argv = [sys.executable, "-m", "ros2_lite", "launch", launch_file(process(code, name="p"))]
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execve(sys.executable, argv, environment)
+    text = b""
+    try:
+        while b"[p-1] ready" not in text:
+            text += os.read(terminal, 4096)
+        os.write(terminal, b"\x03")
+        while True:
+            text += os.read(terminal, 4096)
+    except OSError:  # the terminal is closed: launch has ended
+        pass
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0, text.decode()
+    assert b"[p-1] interrupts 1" in text
+    assert b"sending signal" not in text
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])

@@ -2,10 +2,10 @@
 """
 The same launch files start the same processes as with the real launch and launch_ros.
 
-NA_REAL_LAUNCH_PYTHON names an interpreter in which the real packages (of Jazzy) and everything
-that the launch files import can be imported, e.g. /usr/bin/python3 of a sourced ROS 2. Compared
-are, in order of start: commands (executable, arguments, remappings), contents of parameter files,
-changes to the environment, working folders, labels, exit codes, and the declared arguments.
+Runs where the interpreter of the tests imports the real packages (of Jazzy), or where
+NA_REAL_LAUNCH_PYTHON names an interpreter that imports them and whatever the launch files need.
+Compared are, in order of start: commands (executable, arguments, remappings), contents of parameter
+files, changes to the environment, working folders, labels, exit codes, and declared arguments.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import launch
 import pytest
 from launch.launch_description_sources import get_launch_description_from_python_launch_file
-from ros2_lite import describe
 
 HERE = Path(__file__).resolve().parent
 REPOSITORY = HERE.parents[2]
-REAL = os.environ.get("NA_REAL_LAUNCH_PYTHON", "")
+SOURCE = HERE.parent
+DESCRIBE = SOURCE / "ros2_lite" / "describe.py"
 OWN = HERE / "launch_files"
 BUILT = os.environ.get("AMENT_PREFIX_PATH") or str(REPOSITORY / "install")
 
@@ -34,9 +35,11 @@ def project_cases() -> list[tuple[Path, tuple[str, ...]]]:
     cases: list[tuple[Path, tuple[str, ...]]] = []
     for path in sorted((REPOSITORY / "launch").glob("**/*.launch.py")):
         cases.append((path, ()))
-        for argument in get_launch_description_from_python_launch_file(
-            str(path)
-        ).get_launch_arguments():
+        try:
+            description = get_launch_description_from_python_launch_file(str(path))
+        except ImportError:  # cannot be loaded in this process; both interpreters will tell
+            continue
+        for argument in description.get_launch_arguments():
             default = "".join(getattr(x, "text", "") for x in argument.default_value or ())
             choices = [c for c in argument.choices or () if c != default]
             if argument.name == "namespace":
@@ -61,32 +64,36 @@ CASES: list[tuple[Path, tuple[str, ...]]] = [
 @pytest.fixture(scope="module")
 def real() -> str:
     """The interpreter with the real packages."""
-    if not REAL:
-        pytest.skip("NA_REAL_LAUNCH_PYTHON names no interpreter with the real launch_ros")
+    named = os.environ.get("NA_REAL_LAUNCH_PYTHON")
+    if not named and str(SOURCE) in str(getattr(launch, "__file__", "")):
+        pytest.skip("no real launch_ros here, and NA_REAL_LAUNCH_PYTHON names no interpreter")
+    python = named or sys.executable
     probe = (
-        f"import sys; sys.path.insert(0, {str(Path(describe.__file__).parent)!r});"
+        f"import sys; sys.path.insert(0, {str(DESCRIBE.parent)!r});"
         "import describe; sys.path.pop(0); describe.stub_missing_interfaces();"
         "import launch_ros.actions; print(launch_ros.__file__)"
     )
-    done = subprocess.run([REAL, "-c", probe], capture_output=True, text=True, env=environment(""))
+    done = subprocess.run([python, "-c", probe], capture_output=True, text=True,
+                          env=environment(ours=False))  # fmt: skip
     if done.returncode:
-        pytest.skip(f"NA_REAL_LAUNCH_PYTHON={REAL} cannot import launch_ros: {done.stderr[-500:]}")
-    if "ros2_lite" in done.stdout:
-        pytest.fail(f"NA_REAL_LAUNCH_PYTHON={REAL} imports ros2_lite, not the real packages")
-    return REAL
+        pytest.skip(f"{python} cannot import the real launch_ros: {done.stderr[-500:]}")
+    if str(SOURCE) in done.stdout:
+        pytest.fail(f"NA_REAL_LAUNCH_PYTHON={python} imports ros2_lite, not the real packages")
+    return python
 
 
-def environment(path: str) -> dict[str, str]:
-    """Return this environment with PYTHONPATH replaced, or without it."""
-    env = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-    return {**env, "PYTHONPATH": path} if path else env
+def environment(*, ours: bool) -> dict[str, str]:
+    """Return this environment with our source tree first on PYTHONPATH, or not on it at all."""
+    paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    paths = [path for path in paths if path and Path(path).resolve() != SOURCE]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(SOURCE), *paths] if ours else paths)}
 
 
-def dump(python: str, pythonpath: str, file: Path, words: tuple[str, ...], out: Path) -> Any:
+def dump(python: str, ours: bool, file: Path, words: tuple[str, ...], out: Path) -> Any:
     """Describe a launch file with one implementation; return its JSON and what was printed."""
     done = subprocess.run(
-        [python, describe.__file__, str(file), *words, "--json", str(out), "--seconds", "1.5"],
-        env={**environment(pythonpath), "ROS_LOG_DIR": str(out.parent)}, cwd=HERE,
+        [python, str(DESCRIBE), str(file), *words, "--json", str(out), "--seconds", "1.5"],
+        env={**environment(ours=ours), "ROS_LOG_DIR": str(out.parent)}, cwd=HERE,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120, check=False,
     )  # fmt: skip
     assert out.is_file(), done.stdout
@@ -107,8 +114,8 @@ def test_the_same_processes(
     file, words = case
     if REPOSITORY / "launch" in file.parents:  # needs the built workspace, not the tiny prefix
         monkeypatch.setenv("AMENT_PREFIX_PATH", os.pathsep.join([BUILT, str(prefix)]))
-    ours, our_text = dump(sys.executable, str(HERE.parent), file, words, tmp_path / "ours.json")
-    theirs, their_text = dump(real, "", file, words, tmp_path / "theirs.json")
+    ours, our_text = dump(sys.executable, True, file, words, tmp_path / "ours.json")
+    theirs, their_text = dump(real, False, file, words, tmp_path / "theirs.json")
     for key in theirs:
         assert ours[key] == theirs[key], f"{key} differ\nours:\n{our_text}\nreal:\n{their_text}"
     assert ours["return_code"] == 0, our_text
@@ -119,8 +126,8 @@ def test_the_same_processes(
 def test_the_same_lines_are_printed(real: str, tmp_path: Path) -> None:
     file = OWN / "printed.launch.py"
     words = ("--really", "--seconds", "30")
-    ours, our_text = dump(sys.executable, str(HERE.parent), file, words, tmp_path / "ours.json")
-    theirs, their_text = dump(real, "", file, words, tmp_path / "theirs.json")
+    ours, our_text = dump(sys.executable, True, file, words, tmp_path / "ours.json")
+    theirs, their_text = dump(real, False, file, words, tmp_path / "theirs.json")
     assert ours["exit_codes"] == theirs["exit_codes"]
     # Output is drained before the end of a process is told, so only the order may differ.
     assert sorted(normal(our_text)) == sorted(normal(their_text))

@@ -42,12 +42,16 @@ class _Output:
         self._write = write
         self._remember = remember
         self._rest = b""
-        self.text = ""
+        self._all = bytearray()
+
+    @property
+    def text(self) -> str:
+        return self._all.decode(errors="replace")
 
     def add(self, data: bytes) -> None:
         *lines, self._rest = (self._rest + data).split(b"\n")
         if self._remember:
-            self.text += data.decode(errors="replace")
+            self._all += data
         for line in lines:
             self._write(line.removesuffix(b"\r").decode(errors="replace"))
 
