@@ -46,8 +46,11 @@ def set_block(core: PlantCore, episode: int, present: bool) -> None:
     """
     model = core.models[episode]
     geom = core.scene.grasp_geom
-    model.geom_contype[geom] = WORLD if present else 0
-    model.geom_conaffinity[geom] = ARM if present else NOTHING
+    kind, meets = (WORLD, ARM) if present else (0, NOTHING)
+    model.geom_contype[geom], model.geom_conaffinity[geom] = kind, meets
+    # MuJoCo sorts out whole bodies first, by the union of their geoms' bits.
+    body = int(model.geom_bodyid[geom])
+    model.body_contype[body], model.body_conaffinity[body] = kind, meets
 
 
 def forward(core: PlantCore, episode: int) -> None:

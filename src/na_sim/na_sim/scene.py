@@ -23,6 +23,7 @@ ARM, WORLD = 1, 2  # collision groups: the arm meets the world, never itself
 NOTHING = 8  # a group that nothing belongs to (an empty mask would delete the geom as visual)
 STOP_MARGIN = 0.02  # rad; mechanical stops lie this far beyond the commanded limits
 SLIDE_STOP_MARGIN = 0.0005  # m
+COLLIDING_JOINTS = 3  # links past this many joints collide with the world
 REDUCE_NETFORCE = 3  # contact sensor: one result, the net force
 OBJECT_HALF = (0.012, 0.012, 0.02)  # m, half sizes of the graspable block
 
@@ -75,6 +76,15 @@ class Scene:
     options: SceneOptions = field(default_factory=SceneOptions)
 
 
+def _joints_above(body: Any) -> int:
+    """Number of joints between the world and `body`."""
+    count = 0
+    while body.name != "world":
+        count += len(body.joints)
+        body = body.parent
+    return count
+
+
 def _parent_chain(spec: mujoco.MjSpec, name: str) -> str:
     """Name of the body that carries `name`: the last one with a joint on the way down."""
     body = spec.body(name)
@@ -104,7 +114,9 @@ def _prepare_arm(spec: mujoco.MjSpec, robot: RobotSpec) -> dict[str, str]:
     for actuator in list(spec.actuators):
         spec.delete(actuator)
     for geom in spec.geoms:
-        geom.contype, geom.conaffinity = ARM, WORLD
+        # Shoulder and upper arm never reach table or wall: their shapes would only cost time.
+        reaches = _joints_above(geom.parent) >= COLLIDING_JOINTS
+        geom.contype, geom.conaffinity = (ARM, WORLD) if reaches else (0, 0)
         geom.condim = 3
     missing = [name for name in robot.names if spec.joint(name) is None]
     if missing:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from na_core.robot_spec import RobotSpec
 
 SUPPLY_RESISTANCE = 0.25  # ohm, supply and cable (guess)
+HIGH_SUPPLY = 9.0  # V, above which an STS3215 is the 12 V variant
 SUPPLY_EXCESS = 12.1 / 12.0  # open-circuit voltage over nominal (guess)
 
 # Relative spread (standard deviation) of a parameter between units of one make (guesses).
@@ -93,6 +94,12 @@ def _overrides(robot: RobotSpec) -> Mapping[str, Any]:
     return raw
 
 
+def _variant(robot: RobotSpec, model: str) -> str:
+    """Catalogue name of a servo: STS3215 exists for two supply voltages."""
+    volts = robot.supply.nominal_voltage if robot.supply is not None else 0.0
+    return "sts3215-12v" if model == "sts3215" and volts > HIGH_SUPPLY else model
+
+
 def draw_unit(robot: RobotSpec, arm: int, *, overrides: Mapping[str, Any] | None = None) -> Unit:
     """Draw the parameters of unit `arm` (>= 0) of `robot`; the same arm is always the same.
 
@@ -114,7 +121,7 @@ def draw_unit(robot: RobotSpec, arm: int, *, overrides: Mapping[str, Any] | None
             **_overrides(robot),
             **(overrides or {}),
         }
-        servo = nominal(joint.servo.model, merged)
+        servo = nominal(_variant(robot, joint.servo.model), merged)
         servo["scale"] = joint.ratio
         servo["sign"] = joint.servo.sign
         servo["zero_count"] = joint.servo.zero_count

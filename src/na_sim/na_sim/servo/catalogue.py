@@ -104,7 +104,7 @@ XM430_W210: dict[str, float | int | str] = {
 XL430_W250: dict[str, float | int | str] = {
     **XM430_W350,
     "resistance": 8.5,
-    "torque_constant": 1.45,
+    "torque_constant": 1.63,
     "inertia": 0.0035,
     "coulomb": 0.06,
     "stribeck": 0.036,
@@ -200,6 +200,14 @@ STS3215: dict[str, float | int | str] = {
     "idle_current": 0.02,
 }
 
+# STS3215, 12 V (C018): winding and constant from the data sheet's 45 rev/min and 2.7 A at 12 V;
+# gears, friction and inertia taken from the 7.4 V fit (guess).
+STS3215_12V: dict[str, float | int | str] = {
+    **STS3215,
+    "resistance": 4.44,
+    "torque_constant": 2.35,
+}
+
 CATALOGUE: dict[str, dict[str, float | int | str]] = {
     "xm430-w350": XM430_W350,
     "xm430-w210": XM430_W210,
@@ -207,6 +215,7 @@ CATALOGUE: dict[str, dict[str, float | int | str]] = {
     "xl330-m288": XL330_M288,
     "xl330-m077": XL330_M077,
     "sts3215": STS3215,
+    "sts3215-12v": STS3215_12V,
 }
 
 

@@ -40,7 +40,10 @@ def friction_limit(p: Any, motor_torque: float, external_torque: float, velocity
     limit = p.coulomb
     at_rest = 0.0
     if family != 1 and family != 3:
-        at_rest = math.exp(-((abs(velocity) / p.stribeck_velocity) ** p.stribeck_exponent))
+        slide = abs(velocity) / p.stribeck_velocity
+        if p.stribeck_exponent != 1.0:
+            slide = slide**p.stribeck_exponent
+        at_rest = math.exp(-slide)
         limit += at_rest * p.stribeck
     if family == 3 or family == 4:
         load = abs(external_torque - motor_torque)

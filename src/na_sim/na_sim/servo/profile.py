@@ -36,7 +36,9 @@ def profile_step(p: Any, s: Any, c: Any, dt: float) -> None:
             limit = math.inf
     wanted = top
     if limit < math.inf:
-        wanted = min(top, math.sqrt(2.0 * limit * abs(distance)))
+        # Half a step of braking is taken off, or the last step would overshoot.
+        half = 0.5 * limit * dt
+        wanted = min(top, math.sqrt(half * half + 2.0 * limit * abs(distance)) - half)
     wanted = math.copysign(wanted, distance)
     change = wanted - s.trajectory_velocity
     if limit < math.inf:
