@@ -56,6 +56,8 @@ class Salvage:
         """
         data, size = self.data, len(self.data)
         pos = min(_MAGIC, size)
+        # In a chunked file a message outside chunks is another record with a damaged type.
+        chunked = any(mark in data for mark in _MARKS)
         while pos < size:
             if pos + _RECORD.size > size:
                 self._note(pos, size, "a record header is cut off")
@@ -67,11 +69,11 @@ class Salvage:
                 plain = self._chunk(pos)
                 if plain is not None:
                     yield from self._records(plain)
-                    pos = stop
+                    pos, chunked = self._after(pos), True
                     continue
             elif good and opcode in (SCHEMA, CHANNEL):
                 self._describe(opcode, data[pos + _RECORD.size : stop])
-            elif good and opcode == MESSAGE and length >= _MESSAGE.size:
+            elif good and opcode == MESSAGE and length >= _MESSAGE.size and not chunked:
                 yield self._message(data, pos + _RECORD.size, stop)
             if good and opcode != CHUNK and self._next_chunk(pos, stop) is None:
                 pos = stop
@@ -87,12 +89,12 @@ class Salvage:
                 else:
                     self._note(pos, size, "does not verify, and no good chunk follows")
                 return
-            if start > pos:  # else only the record header was damaged
+            if start > pos:  # else only its record header was damaged
                 self._note(pos, start, self._reason(opcode, pos))
             plain = self._chunk(start)
             if plain is not None:
                 yield from self._records(plain)
-            pos = start + _RECORD.size + self._length(start)
+            pos = self._after(start)
 
     # --------------------------------------------------------------- details
 
@@ -107,10 +109,19 @@ class Salvage:
         return f"chunk does not match its checksum{span}"
 
     def _length(self, start: int) -> int:
-        """Length of the chunk at `start` from its own sizes: its record header may be damaged."""
+        """Return the length of the chunk at `start` from its own sizes."""
         name = struct.unpack_from("<I", self.data, start + _COMPRESSION_AT)[0]
         (records,) = struct.unpack_from("<Q", self.data, start + _COMPRESSION_AT + 4 + name)
         return 28 + 4 + int(name) + 8 + int(records)
+
+    def _after(self, start: int) -> int:
+        """Return where to go on after the chunk at `start`.
+
+        Neither of its two lengths is covered by its checksum: where they differ, one is damaged,
+        and going on too early costs nothing.
+        """
+        told = int(_RECORD.unpack_from(self.data, start)[1])
+        return start + _RECORD.size + min(told, self._length(start))
 
     def _chunk(self, start: int) -> bytes | None:
         """Return the plain content of the chunk at `start`, None unless it verifies."""
@@ -131,12 +142,13 @@ class Salvage:
     def _next_chunk(self, start: int, stop: int) -> int | None:
         """Return the start of the first chunk in [start, stop) that verifies."""
         for mark in _MARKS:
-            found = self.data.find(mark, start + _COMPRESSION_AT, stop)
+            end = stop + _COMPRESSION_AT + len(mark)
+            found = self.data.find(mark, start + _COMPRESSION_AT, end)
             while found >= 0:
                 candidate = found - _COMPRESSION_AT
-                if self._chunk(candidate) is not None:
+                if candidate < stop and self._chunk(candidate) is not None:
                     return candidate
-                found = self.data.find(mark, found + 1, stop)
+                found = self.data.find(mark, found + 1, end)
         return None
 
     def _cut_chunk(self, start: int) -> Iterator[SalvagedMessage]:
