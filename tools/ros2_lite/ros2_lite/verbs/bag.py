@@ -118,9 +118,10 @@ def format_time(stamp: int) -> str:
 def format_summary(bag: BagSummary) -> str:
     """Return the text of `ros2 bag info`."""
     seconds, nanoseconds = divmod(bag.end - bag.start, 10**9)
+    indent = "\n" + " " * 19
     lines = [
         "",
-        f"Files:             {' '.join(bag.files)}",
+        f"Files:             {indent.join(bag.files)}",
         f"Bag size:          {format_size(bag.size)}",
         f"Storage id:        {bag.storage}",
         f"ROS Distro:        {bag.distro or 'unknown'}",
