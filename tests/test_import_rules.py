@@ -16,10 +16,11 @@ FORBIDDEN = {
     "na_core": {"rclpy", "torch", "onnxruntime", "mujoco", "na_sim", "na_teleop", "na_inference"},
     "na_sim": {"torch", "na_teleop", "na_inference"},
     "na_teleop": {"torch", "mujoco", "na_sim", "na_inference"},
+    "na_inference": {"torch", "mujoco", "na_sim", "na_teleop", "na_training"},
 }
 
 #: Modules that may import rclpy: the thin nodes and their common ROS helpers.
-ROS_MODULES = ("_node.py", "recorder_keyboard.py", "ros_helpers.py")
+ROS_MODULES = ("_node.py", "client.py", "recorder_keyboard.py", "ros_helpers.py")
 
 
 def modules(package: str) -> Iterator[Path]:
@@ -47,7 +48,7 @@ def test_package_imports_nothing_forbidden(package: str) -> None:
     assert not found
 
 
-@pytest.mark.parametrize("package", ["na_sim", "na_teleop"])
+@pytest.mark.parametrize("package", ["na_inference", "na_sim", "na_teleop"])
 def test_only_nodes_import_rclpy(package: str) -> None:
     found = [
         str(path.relative_to(ROOT))

@@ -25,7 +25,8 @@ def test_ruff_would_format_nothing(workspace_root: Path) -> None:
 
 
 def test_mypy_finds_nothing(workspace_root: Path) -> None:
-    packages = ["src/na_core/na_core", "src/na_sim/na_sim", "src/na_teleop/na_teleop", "tools"]
+    packages = [f"src/{name}/{name}" for name in ("na_core", "na_inference", "na_sim", "na_teleop")]
+    packages.append("tools")
     assert run(workspace_root, "mypy", *packages) == ""
 
 
