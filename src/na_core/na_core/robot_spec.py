@@ -160,6 +160,7 @@ def _joint(node: Node, bus: BusSpec | None) -> JointSpec:
     gains = None
     if node.has("gains"):
         gains = _gains(node.child("gains", "p, i and d"))
+    mode, goal_current = _mode(node, servo)
     joint = JointSpec(
         name=node.text("name"),
         type=kind,
@@ -171,6 +172,8 @@ def _joint(node: Node, bus: BusSpec | None) -> JointSpec:
         velocity_limit=node.number("velocity_limit", f"{unit}/s", above=0.0),
         effort_limit=node.number("effort_limit", effort, above=0.0),
         ratio=node.number("ratio", f"{unit} per servo rad; the sign is servo.sign", above=0.0),
+        operating_mode=mode,
+        goal_current=goal_current,
     )
     node.finish()
     if joint.lower >= joint.upper:
@@ -178,6 +181,22 @@ def _joint(node: Node, bus: BusSpec | None) -> JointSpec:
     if servo is not None:
         _check_range(node, joint, servo)
     return joint
+
+
+def _mode(node: Node, servo: ServoSpec | None) -> tuple[str, int | None]:
+    """Return a joint's optional operating mode and current limit, which belong together."""
+    if not node.has("operating_mode"):
+        if node.has("goal_current"):
+            raise node.fail("goal_current", "no entry, unless operating_mode is current_position")
+        return "position", None
+    mode = node.choice("operating_mode", ("position", "current_position"))
+    if mode == "position":
+        if node.has("goal_current"):
+            raise node.fail("goal_current", "no entry, unless operating_mode is current_position")
+        return mode, None
+    if servo is None or servo.info.protocol != "dynamixel2" or not servo.info.has_current:
+        raise node.fail("operating_mode", "position: this joint's servo cannot limit its current")
+    return mode, node.integer("goal_current", 1, 2047, "register units of Goal Current")
 
 
 def _check_range(node: Node, joint: JointSpec, servo: ServoSpec) -> None:

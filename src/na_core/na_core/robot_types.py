@@ -27,12 +27,15 @@ class ServoSpec:
         id: bus id, 0..252.
         sign: +1 where growing counts mean a growing joint position, -1 otherwise.
         zero_count: register count at joint position zero.
+        homing_offset: what the servo's own homing offset register must hold for `zero_count` to
+            be right; 0 unless an imported calibration says otherwise.
     """
 
     model: str
     id: int
     sign: int
     zero_count: int
+    homing_offset: int = 0
 
     @property
     def info(self) -> ServoModel:
@@ -92,6 +95,9 @@ class JointSpec:
         velocity_limit: largest commanded speed, per second.
         effort_limit: largest effort of the servo at the joint.
         ratio: joint units per servo radian, positive (1 for a joint on the output shaft).
+        operating_mode: of a follower: "position", or "current_position" (position control that
+            pulls no harder than `goal_current`).
+        goal_current: current limit of "current_position" in register units, None otherwise.
     """
 
     name: str
@@ -104,6 +110,8 @@ class JointSpec:
     velocity_limit: float
     effort_limit: float
     ratio: float
+    operating_mode: str = "position"
+    goal_current: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,6 +120,7 @@ class RobotSpec:
 
     `plant` and `simulator` are free mappings read by na_sim and na_training. Two specs compare
     equal only if they are the same object; `digest` tells whether two files are the same.
+    `calibration` is the hash of the calibration applied to it, empty where there is none.
     """
 
     robot: str
@@ -130,6 +139,7 @@ class RobotSpec:
     placeholders: tuple[Placeholder, ...]
     path: Path
     digest: str
+    calibration: str = ""
 
     @property
     def n(self) -> int:

@@ -221,3 +221,34 @@ def test_home_positions_are_in_canonical_order(original: Content) -> None:
     content["home"] = dict(reversed(content["home"].items()))
     spec = parse_robot(content, OMX, "0")
     np.testing.assert_array_equal(spec.home, load_robot_spec("omx").home)
+
+
+def test_the_gripper_of_omx_is_current_limited_as_published() -> None:
+    spec = load_robot_spec("omx")
+    modes = [(joint.operating_mode, joint.goal_current) for joint in spec.joints]
+    assert modes == [("position", None)] * 4 + [("current_position", 200)]
+
+
+@pytest.mark.parametrize(
+    ("joint", "values", "expected"),
+    [
+        (0, {"operating_mode": "current_position"}, "goal_current = None"),
+        (0, {"goal_current": 200}, "unless operating_mode is current_position"),
+        (4, {"goal_current": 4000}, r"an integer in 1\.\.2047"),
+        (4, {"operating_mode": "velocity"}, "one of position, current_position"),
+    ],
+)
+def test_operating_modes_that_make_no_sense_are_refused(
+    original: Content, joint: int, values: Content, expected: str
+) -> None:
+    content = copy.deepcopy(original)
+    content["joints"][joint].update(values)
+    with pytest.raises(RobotSpecError, match=expected):
+        parse_robot(content, OMX, "")
+
+
+def test_a_servo_without_current_sensor_cannot_be_current_limited(original: Content) -> None:
+    content = copy.deepcopy(original)
+    content["joints"][4]["servo"]["model"] = "xl430-w250"
+    with pytest.raises(RobotSpecError, match="cannot limit its current"):
+        parse_robot(content, OMX, "")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Command records as the follower configures its servos: position mode with the robot's gains."""
+"""Command records as the follower configures its servos: the robot's modes and gains."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from na_sim.servo.position_loop import MODE_POSITION
+from na_sim.servo.position_loop import MODE_CURRENT_POSITION, MODE_POSITION
 from na_sim.servo.records import COMMAND_DTYPE, COUNTS_PER_RADIAN, FIRMWARE_FEETECH
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def goal_counts(parameters: NDArray[Any], position: Array) -> Array:
 def holding_command(
     robot: RobotSpec, parameters: NDArray[Any], position: Array, *, torque: bool = True
 ) -> NDArray[Any]:
-    """Command records (n,): position mode, the robot's gains, goal at `position` (n,)."""
+    """Command records (n,): the robot's modes and gains, goal at `position` (n,)."""
     c = np.zeros(robot.n, COMMAND_DTYPE)
     c["mode"] = MODE_POSITION
     c["torque_enable"] = int(torque)
@@ -43,6 +43,8 @@ def holding_command(
         if joint.gains is not None:
             p, i, d = float(joint.gains.p), float(joint.gains.i), float(joint.gains.d)
         c[j]["p"], c[j]["i"], c[j]["d"] = p, i, d
+        if joint.operating_mode == "current_position":
+            c[j]["mode"], c[j]["goal_current"] = MODE_CURRENT_POSITION, joint.goal_current or 0
     c["pwm_limit"] = parameters["pwm_full"]
     c["current_limit"] = NO_LIMIT
     c["velocity_limit"] = NO_LIMIT

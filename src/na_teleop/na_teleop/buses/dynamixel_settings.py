@@ -10,6 +10,7 @@ from na_core.robot_spec import RobotSpec
 
 POSITION_MODE = 3  # Operating Mode: position control within one turn
 EXTENDED_POSITION_MODE = 4  # multi-turn; not used, because the power-on turn is unknown
+CURRENT_POSITION_MODE = 5  # position control with a current limit, Goal Current
 
 
 class Role(StrEnum):
@@ -36,6 +37,8 @@ class Setting:
 def required_settings(spec: RobotSpec, joint: int, role: Role) -> tuple[Setting, ...]:
     """Return the settings of one joint, EEPROM before RAM, in the order of writing."""
     delay_us = spec.bus.return_delay_us if spec.bus is not None else 0
+    servo = spec.joints[joint].servo
+    homing_offset = 0 if servo is None else servo.homing_offset
     settings = [
         Setting("status_return_level", 2, "every instruction must be acknowledged"),
         Setting(
@@ -45,15 +48,25 @@ def required_settings(spec: RobotSpec, joint: int, role: Role) -> tuple[Setting,
         ),
         Setting("drive_mode", 0, "direction is the `sign` of the robot file", ours=False),
         Setting(
-            "homing_offset", 0, "the zero is the `zero_count` of the robot file", ours=False
+            "homing_offset",
+            homing_offset,
+            "the zero is the `zero_count` of the robot file or calibration",
+            ours=False,
         ),
     ]
     if role is Role.FOLLOWER:
+        limited = spec.joints[joint].operating_mode == "current_position"
+        mode = CURRENT_POSITION_MODE if limited else POSITION_MODE
         settings += [
-            Setting("operating_mode", POSITION_MODE, "goals are positions"),
+            Setting("operating_mode", mode, "goals are positions"),
             Setting("profile_acceleration", 0, "goals are already shaped, every tick"),
             Setting("profile_velocity", 0, "goals are already shaped, every tick"),
         ]
+        goal_current = spec.joints[joint].goal_current
+        if limited and goal_current is not None:
+            settings.append(
+                Setting("goal_current", goal_current, "the current limit of the robot file")
+            )
         gains = spec.joints[joint].gains
         if gains is not None:
             why = "the gains of the robot file"
