@@ -150,8 +150,9 @@ class Child:
             (sigkill_after, signal.SIGTERM, signal.SIGKILL),
         )
         for seconds, ignored, following in steps:
+            began = self._loop.time()
             if await self._ends_within(seconds, may_hurry=ignored is signal.SIGINT):
                 break
-            say(ignored, following, seconds)
+            say(ignored, following, min(seconds, round(self._loop.time() - began, 1)))
             self.send(following)
         return await asyncio.shield(self.ended)

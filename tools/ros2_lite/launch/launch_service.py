@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import signal
 import threading
+import time
 import traceback
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -18,6 +19,9 @@ from .events import Event, Hurry, Shutdown, Visit
 from .launch_context import LaunchContext
 from .launch_description import LaunchDescription
 from .logging import get_logger, open_log_file
+
+# `timeout` and some terminals deliver one interrupt twice: to us and to our process group.
+DOUBLE_SECONDS = 1.0
 
 
 class LaunchService:
@@ -39,7 +43,8 @@ class LaunchService:
         self._logger = get_logger("launch")
         self._futures: list[asyncio.Future[None]] = []
         self._shutting_down = False
-        self._interrupts = 0
+        self._shutdown_began = 0.0
+        self._hurried = False
         self._return_code = 0
 
     # -- called from outside ----------------------------------------------------------------
@@ -138,6 +143,8 @@ class LaunchService:
 
     def _handle(self, event: Event) -> None:
         if isinstance(event, Shutdown):
+            if not self._shutting_down:
+                self._shutdown_began = time.monotonic()
             self._shutting_down = self.context.is_shutdown = True
         if isinstance(event, Visit):
             self._visit_within(event.function(self.context))
@@ -173,16 +180,17 @@ class LaunchService:
     def _begin_shutdown(self, reason: str, *, due_to_sigint: bool = False) -> None:
         if not self._shutting_down:
             self._shutting_down = self.context.is_shutdown = True
+            self._shutdown_began = time.monotonic()
             self.emit_event(Shutdown(reason=reason, due_to_sigint=due_to_sigint))
 
     def _on_interrupt(self) -> None:
-        self._interrupts += 1
         message = "user interrupted with ctrl-c (SIGINT)"
-        if self._interrupts == 1 and not self._shutting_down:
+        now = time.monotonic()
+        if not self._shutting_down:
             self._logger.warning(message)
             self._begin_shutdown("ctrl-c (SIGINT)", due_to_sigint=True)
-        elif self._interrupts <= 2:
-            self._interrupts = 2
+        elif not self._hurried and now - self._shutdown_began >= DOUBLE_SECONDS:
+            self._hurried = True
             self._logger.warning(f"{message} again, sending SIGTERM to what still runs")
             self.context.emit_event_sync(Hurry())
         else:
