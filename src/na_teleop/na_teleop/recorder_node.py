@@ -48,6 +48,7 @@ class RecorderNode(Node):
         """Declare parameters, subscribe to every topic of the layout, offer the services."""
         super().__init__("recorder", **kwargs)
         values = self._declare()
+        self._urgent = False
         self.session = RecorderSession(
             parameters.config_from(values),
             self._with_robot(parameters.defaults_from(values, _software_version())),
@@ -144,8 +145,11 @@ class RecorderNode(Node):
             self._try(session.stop)
         elif action is Action.DONE:
             self._report("info", f"auto mode: {self._auto.done} episodes recorded")
+        if self._urgent:
+            self._on_diagnostics()
 
     def _on_diagnostics(self) -> None:
+        self._urgent = False
         report: DiagnosticReport = diagnose(self.session)
         status = DiagnosticStatus(
             level=bytes([report.level]),
@@ -232,6 +236,7 @@ class RecorderNode(Node):
 
     def _report(self, severity: str, text: str) -> None:
         logger = self.get_logger()
+        self._urgent |= severity != "info"  # tell /diagnostics at once
         if severity == "error":
             logger.error(text)
         elif severity == "warn":

@@ -145,9 +145,9 @@ def _segments(
 def _resample(track: TelemetryTrack, part: slice, fps: int) -> Int:
     """Return for each instant of the grid the index of the tick nearest in time."""
     time = track.time_ns[part]
-    grid = time[0] + np.round(
-        np.arange(0.0, (time[-1] - time[0]) * 1e-9 + 0.5 / fps, 1 / fps) * 1e9
-    )
+    # A quarter of a frame of jitter at the end does not cost the last frame.
+    count = int((time[-1] - time[0]) * 1e-9 * fps + 0.25) + 1
+    grid = time[0] + np.round(np.arange(count) * (1e9 / fps)).astype(np.int64)
     right = np.clip(np.searchsorted(time, grid), 1, max(1, len(time) - 1))
     if len(time) < 2:
         return np.full(len(grid), part.start, np.int64)

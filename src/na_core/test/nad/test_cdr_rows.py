@@ -41,7 +41,7 @@ def test_rows_equal_single_messages() -> None:
 
 def test_unknown_field_lists_the_known_ones() -> None:
     template = MessageTemplate(nad_typestore(), "geometry_msgs/msg/WrenchStamped", {})
-    with pytest.raises(SchemaError, match="has no number 'forse.x'.*wrench.force.x"):
+    with pytest.raises(SchemaError, match=r"has no number 'forse.x'.*wrench.force.x"):
         template.rows(1, forse__x=1.0)
 
 

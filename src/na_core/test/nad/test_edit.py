@@ -46,7 +46,7 @@ def test_trim_counts_what_is_missing_in_its_part(tmp_path: Path) -> None:
 
 
 def test_trim_to_nothing_leaves_nothing(source: Path, tmp_path: Path) -> None:
-    with pytest.raises(BagFormatError, match="no message between 100.0 s and 101.0 s"):
+    with pytest.raises(BagFormatError, match=r"no message between 100.0 s and 101.0 s"):
         trim(source, tmp_path / "part", 100.0, 101.0)
     with pytest.raises(ValueError, match="expected 0 <= start < stop"):
         trim(source, tmp_path / "part", 3.0, 2.0)

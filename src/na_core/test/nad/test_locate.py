@@ -94,7 +94,7 @@ def test_missing_and_empty_places(tmp_path: Path) -> None:
 def test_ros1_bag_is_refused_with_its_converter(tmp_path: Path) -> None:
     (tmp_path / "old.bag").write_bytes(b"#ROSBAG V2.0\n" + bytes(100))
     for path in (tmp_path, tmp_path / "old.bag"):
-        with pytest.raises(BagFormatError, match="ROS 1 bag.*rosbags-convert --src old.bag"):
+        with pytest.raises(BagFormatError, match=r"ROS 1 bag.*rosbags-convert --src old.bag"):
             find_files(path)
 
 
@@ -102,5 +102,5 @@ def test_real_ros1_bag_is_refused() -> None:
     data = shared_data()
     if data is None:
         pytest.skip("no shared data folder")
-    with pytest.raises(BagFormatError, match="id1.bag: is a ROS 1 bag; .*rosbags-convert"):
+    with pytest.raises(BagFormatError, match=r"id1.bag: is a ROS 1 bag; .*rosbags-convert"):
         find_files(data / "ur3-identification/id1.bag")

@@ -60,7 +60,7 @@ def test_endless_loop_yields_on(bag: RawBag) -> None:
 
 
 def test_bad_rate_and_empty_selection(bag: RawBag) -> None:
-    with pytest.raises(ValueError, match="rate = 0.0: expected a factor above 0"):
+    with pytest.raises(ValueError, match=r"rate = 0.0: expected a factor above 0"):
         Schedule(bag, rate=0.0)
     with pytest.raises(ValueError, match="no message on a topic that matches 'nothing'"):
         Schedule(bag, only="nothing")

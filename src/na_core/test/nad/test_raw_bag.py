@@ -81,7 +81,7 @@ def test_unclosed_file_says_so_after_its_last_message(tmp_path: Path) -> None:
     path = write_example(tmp_path / "episode", EXAMPLE)
     file = path / "episode_0.mcap"
     file.write_bytes(file.read_bytes()[:-8])
-    with pytest.raises(BagFormatError, match="242 messages were read before; try: ./na bag recov"):
+    with pytest.raises(BagFormatError, match=r"242 messages were read before; try: ./na bag recov"):
         _read(path)
 
 

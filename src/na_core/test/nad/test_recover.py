@@ -38,9 +38,7 @@ class _Whole:
         with file.open("rb") as stream:
             reader = make_reader(stream)
             chunks = sorted(reader.get_summary().chunk_indexes, key=lambda c: c.chunk_start_offset)
-        self.spans = [
-            (c.chunk_start_offset, c.chunk_start_offset + c.chunk_length) for c in chunks
-        ]
+        self.spans = [(c.chunk_start_offset, c.chunk_start_offset + c.chunk_length) for c in chunks]
         self.messages = _messages(self.data)
         self.ends = [len(_messages(self.data[:stop])) for _, stop in self.spans]
 
@@ -63,8 +61,10 @@ def test_truncated_at_every_byte_of_the_last_two_chunks(small: Path) -> None:
     assert last - first > 500
     for cut in range(first, last + 1):
         saved = _messages(whole.data[:cut])
-        complete = max((n for n, (_, stop) in zip(whole.ends, whole.spans, strict=True)
-                        if stop <= cut), default=0)
+        complete = max(
+            (n for n, (_, stop) in zip(whole.ends, whole.spans, strict=True) if stop <= cut),
+            default=0,
+        )
         assert saved[:complete] == whole.messages[:complete], cut
         assert saved == whole.messages[: len(saved)], cut
 

@@ -44,7 +44,9 @@ def test_hash_equals_the_one_ros_computed() -> None:
 
 
 def test_dependencies_skip_constants_comments_arrays_and_bounds() -> None:
-    text = "# Foo foo\nuint8 A=1\nBar[3] a\nstd_msgs/Header h\nstring<=5 s\nfloat64[<=4] v\nHeader k"
+    text = (
+        "# Foo foo\nuint8 A=1\nBar[3] a\nstd_msgs/Header h\nstring<=5 s\nfloat64[<=4] v\nHeader k"
+    )
     assert dependencies("pkg/msg/X", text) == ["pkg/msg/Bar", "std_msgs/msg/Header"]
 
 

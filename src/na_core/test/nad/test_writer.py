@@ -149,7 +149,7 @@ def test_a_leftover_is_named_with_the_way_out(tmp_path: Path) -> None:
 
 
 def test_reserve_refuses_to_start(tmp_path: Path) -> None:
-    with pytest.raises(DiskReserveError, match="1.0 MB free, the reserve is 2.0 MB.*not started"):
+    with pytest.raises(DiskReserveError, match=r"1.0 MB free, the reserve is 2.0 MB.*not started"):
         _open(tmp_path / "episode", reserve_bytes=2_000_000, free=lambda _: 1_000_000)
     assert list(tmp_path.iterdir()) == []
 
@@ -184,7 +184,7 @@ def test_full_disk_keeps_every_chunk_and_says_how_to_get_it(
 
     monkeypatch.setattr(mcap_file.os, "write", full)
     path = tmp_path / "episode"
-    with pytest.raises(EpisodeWriteError, match="No space left.*kept there.*./na bag recover"):
+    with pytest.raises(EpisodeWriteError, match=r"No space left.*kept there.*./na bag recover"):
         write_example(path, Example(seconds=20))
     monkeypatch.undo()
     part = tmp_path / ".episode.part"

@@ -41,7 +41,7 @@ PARAMETERS: tuple[Parameter, ...] = (
         [layout.FOLLOWER_TELEMETRY, layout.LEADER_TELEMETRY],
         "Topics whose absence during an episode is reported.",
     ),
-    Parameter("missing_after", 2.0, "Silence after which a topic is reported [s].", 0.1, 60.0),
+    Parameter("missing_after", 1.5, "Silence after which a topic is reported [s].", 0.1, 60.0),
     Parameter("auto_start", False, "Start an episode as soon as an expected topic delivers."),
     Parameter("auto_episodes", 0, "Auto mode: number of episodes; 0 switches it off.", 0, 100000),
     Parameter("auto_length", 30.0, "Auto mode: length of an episode [s].", 0.1, 36000.0),

@@ -14,7 +14,7 @@ from rosbags.typesys.store import Typestore
 
 from na_core.nad import layout
 from na_core.nad.errors import DiskReserveError, NadError
-from na_core.nad.layout import EpisodeInfo, Qos, TopicSpec
+from na_core.nad.layout import EpisodeInfo, Qos, TopicSpec, check_episode_name
 from na_core.nad.typestore import encode_episode_info, nad_typestore
 from na_core.nad.writer import DiskFree, EpisodeWriter, disk_free
 from na_teleop.recorder.naming import automatic_name
@@ -39,7 +39,7 @@ class RecorderConfig:
     out_dir: Path
     topics: tuple[TopicSpec, ...] = layout.TOPICS
     expected: tuple[str, ...] = (layout.FOLLOWER_TELEMETRY, layout.LEADER_TELEMETRY)
-    patience: float = 2.0
+    patience: float = 1.5
     reserve_bytes: int = 1 << 30
     split_bytes: int = 4 << 30
     flush_period: float = 0.5
@@ -130,7 +130,7 @@ class RecorderSession:
         info.episode = info.episode or automatic_name(directory, info.robot, now, info.task)
         try:
             writer = EpisodeWriter(
-                directory / info.episode,
+                directory / check_episode_name(info.episode),
                 flush_period=self.config.flush_period,
                 split_bytes=self.config.split_bytes,
                 reserve_bytes=self.config.reserve_bytes,
