@@ -9,9 +9,9 @@ from pathlib import Path
 from na_core.robot_spec import RobotSpec
 from na_sim.arm_plant import ArmPlant
 from na_sim.dynamixel.bus_emulator import BusEmulator
-from na_sim.dynamixel.pty_port import PtyPort
 from na_sim.dynamixel.servo_config import ServoConfig
 from na_sim.operator import ScriptedOperator
+from na_sim.wire.pty_port import PtyPort
 
 #: Longest time that the physics makes up for at once [s]; a process that slept longer slips.
 MAX_CATCH_UP = 0.2

@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servos on one half-duplex wire: bytes in, status packets out, physics advanced on demand."""
+"""Dynamixel Protocol 2.0 servos on one half-duplex wire: instructions in, status packets out."""
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
 from na_sim.dynamixel import instructions as ins
 from na_sim.dynamixel.emulated_servo import EmulatedServo
@@ -20,39 +18,26 @@ from na_sim.dynamixel.packet import (
     fast_status_header,
     status_packet,
 )
-from na_sim.dynamixel.plant_coupling import PlantCoupling
 from na_sim.dynamixel.servo_config import ServoConfig
 from na_sim.dynamixel.servo_registers import RegisterError
-from na_sim.dynamixel.wire import Exchange, Reply, collide
-from na_sim.dynamixel.wire_faults import WireFaults
 from na_sim.plant_interface import ArmPlant
+from na_sim.wire.emulated_bus import EmulatedBus
+from na_sim.wire.exchange import Reply, collide
+from na_sim.wire.plant_coupling import plant_row
+from na_sim.wire.wire_faults import WireFaults
 
-BYTE_GAP = 0.010  # s of silence that end an unfinished packet (manual: 1.5 ms; see docs)
-_BAUD_TOLERANCE = 0.03
+RAM_BEGINS = 64  # registers before it are EEPROM
 _GOAL_BLOCK = 100  # goals begin here; writes above it need no fresh readings
 
 # Smallest status_return_level that lets an instruction be answered.
 _LEVEL = {Instruction.PING: 0, Instruction.READ: 1}
 
 
-@dataclass(slots=True)
-class BusCounters:
-    """What the servos have seen and said since the start."""
+class BusEmulator(EmulatedBus[EmulatedServo]):
+    """Protocol 2.0 servos in front of a plant; see EmulatedBus.
 
-    packets: int = 0
-    crc_errors: int = 0
-    replies: int = 0
-    collisions: int = 0
-    resets: int = 0  # unfinished packets dropped after a gap
-
-
-class BusEmulator:
-    """Protocol 2.0 servos in front of a plant.
-
-    `clock` gives seconds and only differences matter; it may be a fake. Servo i drives row i of
-    the plant unless its configuration says otherwise; a servo past the last row has no shaft.
-    `max_catch_up` bounds how far [s] the plant is integrated at once: beyond it plant time slips
-    (None: never). All methods may be called from any thread.
+    Servo i drives row i of the plant unless its configuration says otherwise; a servo past the
+    last row has no shaft.
     """
 
     def __init__(
@@ -64,102 +49,17 @@ class BusEmulator:
         faults: WireFaults | None = None,
         max_catch_up: float | None = None,
     ) -> None:
-        self.plant = plant
-        self.clock = clock
-        self.faults = faults or WireFaults()
-        self.counters = BusCounters()
-        self.servos = tuple(
-            EmulatedServo(config, self._row(config, place)) for place, config in enumerate(servos)
+        super().__init__(
+            [
+                EmulatedServo(config, plant_row(config.plant_index, place, plant))
+                for place, config in enumerate(servos)
+            ],
+            PacketParser(),
+            plant,
+            clock=clock,
+            faults=faults,
+            max_catch_up=max_catch_up,
         )
-        self._lock = threading.RLock()
-        self._parser = PacketParser()
-        self._last_byte = float("-inf")
-        now = clock()
-        self._coupling = PlantCoupling(plant, self.servos, self.faults, now, max_catch_up)
-        self._coupling.refresh(now)
-        for servo in self.servos:
-            servo.power_on(now)
-
-    def _row(self, config: ServoConfig, place: int) -> int | None:
-        index = place if config.plant_index is None else config.plant_index
-        return index if 0 <= index < self.plant.n else None
-
-    # ---- what tests, faults and the emulator node ask for
-
-    def torque_enabled(self) -> dict[int, bool]:
-        """Return whether torque is on, by servo id (any of them where an id is shared)."""
-        with self._lock:
-            answer: dict[int, bool] = {}
-            for servo in self.servos:
-                answer[servo.id] = answer.get(servo.id, False) or servo.torque_on
-            return answer
-
-    def servo(self, servo_id: int) -> EmulatedServo:
-        """Return the first servo with `servo_id`; KeyError naming the ids there are."""
-        for servo in self.servos:
-            if servo.id == servo_id:
-                return servo
-        raise KeyError(f"no servo {servo_id} on this bus, ids: {[s.id for s in self.servos]}")
-
-    def inject_hardware_error(self, servo_id: int, bits: int) -> None:
-        """Make hardware error `bits` present on a servo (see HardwareError); 0 clears."""
-        with self._lock:
-            self.servo(servo_id).inject_hardware_error(bits)
-
-    def set_connected(self, servo_id: int, connected: bool) -> None:
-        """Plug a servo's cable in or out; it keeps power."""
-        with self._lock:
-            self.servo(servo_id).connected = connected
-
-    def brown_out(self) -> None:
-        """Reboot every servo at once: torque off, RAM lost."""
-        with self._lock:
-            now = self.clock()
-            self._coupling.advance(now)
-            self._coupling.refresh(now)
-            for servo in self.servos:
-                servo.reboot(now)
-
-    def tick(self) -> None:
-        """Bring plant, watchdogs and protection up to the clock while the bus is idle."""
-        with self._lock:
-            now = self.clock()
-            self._coupling.advance(now)
-            self._coupling.refresh(now)
-
-    @property
-    def slips(self) -> int:
-        """How often the plant was too slow and lost time (see `max_catch_up`)."""
-        return self._coupling.slips
-
-    # ---- bytes
-
-    def receive(self, data: bytes, host_baud: int | None = None) -> list[Exchange]:
-        """Hear `data` sent at `host_baud` [bit/s] (None: whatever each servo expects).
-
-        Returns the exchanges of the packets completed by it. Servos set to another speed hear
-        nothing, so neither do they answer.
-        """
-        with self._lock:
-            now = self.clock()
-            if self._parser.pending and now - self._last_byte > BYTE_GAP:
-                self._parser.reset()
-                self.counters.resets += 1
-            self._last_byte = now
-            listeners = [s for s in self.servos if self._hears(s, host_baud, now)]
-            if not listeners:
-                self._parser.reset()
-                return []
-            heard = self.faults.incoming(data, now)
-            return [
-                Exchange(packet.consumed, tuple(self._execute(packet, listeners, now)))
-                for packet in self._parser.feed(heard)
-            ]
-
-    def _hears(self, servo: EmulatedServo, host_baud: int | None, now: float) -> bool:
-        if not servo.connected or now < servo.ready_at or self.faults.silent(servo.id, now):
-            return False
-        return host_baud is None or abs(host_baud - servo.baud) <= _BAUD_TOLERANCE * servo.baud
 
     def _execute(
         self, packet: Packet, listeners: list[EmulatedServo], now: float
@@ -202,7 +102,7 @@ class BusEmulator:
             level = servo.registers.get("status_return_level")
             error, parameters = self._run(servo, packet, now)
             if level >= _LEVEL.get(packet.instruction, 2):  # type: ignore[call-overload]
-                frames.append((servo, status_packet(packet.id, error | servo.alert, parameters)))
+                frames.append((servo, self._status(servo, packet.id, error, parameters, now)))
         if packet.instruction == Instruction.WRITE:
             self._write_secondary(packet, listeners, now)
         return self._slot(packet.id, frames)
@@ -212,7 +112,7 @@ class BusEmulator:
         request = ins.parse_write(packet.id, packet.parameters)
         for servo in listeners:
             secondary = servo.registers.get("secondary_id")
-            if servo.id != packet.id == secondary and request.address >= 64:
+            if servo.id != packet.id == secondary and request.address >= RAM_BEGINS:
                 self._write(servo, request, now)
 
     def _run(self, servo: EmulatedServo, packet: Packet, now: float) -> tuple[int, bytes]:
@@ -231,9 +131,12 @@ class BusEmulator:
                 return bytes(servo.registers.data[0:2] + servo.registers.data[6:7])
             case Instruction.READ:
                 read = ins.parse_read(packet.id, parameters)
-                return servo.registers.read(read.address, read.length)
+                data = servo.registers.read(read.address, read.length)
+                return self.faults.served(servo.id, read.address, data, now)
             case Instruction.WRITE:
                 write = ins.parse_write(packet.id, parameters)
+                if write.address < RAM_BEGINS and self.faults.eeprom_locked(servo.id, now):
+                    raise RegisterError(StatusError.ACCESS, f"servo {servo.id}: EEPROM is locked")
                 servo.write(write.address, write.data, now)
             case Instruction.REG_WRITE:
                 write = ins.parse_write(packet.id, parameters)
@@ -259,13 +162,13 @@ class BusEmulator:
             case Instruction.PING:
                 return self._ping_all(packet, listeners, now)
             case Instruction.SYNC_READ:
-                return self._read_each(ins.parse_sync_read(packet.parameters), listeners)
+                return self._read_each(ins.parse_sync_read(packet.parameters), listeners, now)
             case Instruction.BULK_READ:
-                return self._read_each(ins.parse_bulk_read(packet.parameters), listeners)
+                return self._read_each(ins.parse_bulk_read(packet.parameters), listeners, now)
             case Instruction.FAST_SYNC_READ:
-                return self._read_fast(ins.parse_sync_read(packet.parameters), listeners)
+                return self._read_fast(ins.parse_sync_read(packet.parameters), listeners, now)
             case Instruction.FAST_BULK_READ:
-                return self._read_fast(ins.parse_bulk_read(packet.parameters), listeners)
+                return self._read_fast(ins.parse_bulk_read(packet.parameters), listeners, now)
             case Instruction.SYNC_WRITE:
                 self._write_each(ins.parse_sync_write(packet.parameters), listeners, now)
             case Instruction.BULK_WRITE:
@@ -283,7 +186,7 @@ class BusEmulator:
         replies: list[Reply] = []
         for servo_id in sorted({s.id for s in listeners}):
             frames = [
-                (s, status_packet(servo_id, s.alert, self._run(s, packet, now)[1]))
+                (s, self._status(s, servo_id, 0, self._run(s, packet, now)[1], now))
                 for s in listeners
                 if s.id == servo_id
             ]
@@ -291,7 +194,7 @@ class BusEmulator:
         return replies
 
     def _read_each(
-        self, requests: list[ReadRequest], listeners: list[EmulatedServo]
+        self, requests: list[ReadRequest], listeners: list[EmulatedServo], now: float
     ) -> list[Reply]:
         replies: list[Reply] = []
         for request in requests:
@@ -299,13 +202,13 @@ class BusEmulator:
             for servo in listeners:
                 if servo.id != request.id or servo.registers.get("status_return_level") < 1:
                     continue
-                error, data = _read(servo, request)
-                frames.append((servo, status_packet(servo.id, error | servo.alert, data)))
+                error, data = self._read(servo, request, now)
+                frames.append((servo, self._status(servo, servo.id, error, data, now)))
             replies += self._slot(request.id, frames)
         return replies
 
     def _read_fast(
-        self, requests: list[ReadRequest], listeners: list[EmulatedServo]
+        self, requests: list[ReadRequest], listeners: list[EmulatedServo], now: float
     ) -> list[Reply]:
         """Build the shared status: each servo adds its block after the one before it has spoken.
 
@@ -321,8 +224,9 @@ class BusEmulator:
         for request in requests:
             blocks = []
             for servo in listeners:
-                if servo.id == request.id and servo.supports_fast_read:
-                    error, data = _read(servo, request)
+                if servo.id == request.id and self._knows_fast_reads(servo, now):
+                    error, data = self._read(servo, request, now)
+                    error = self.faults.status_error(servo.id, error, now)
                     data = data or bytes(request.length)
                     blocks.append(bytes((error | servo.alert, servo.id)) + data)
                     delay = servo.return_delay if delay is None else delay
@@ -362,20 +266,22 @@ class BusEmulator:
         except RegisterError:
             return
 
-    def _slot(self, servo_id: int, frames: list[tuple[EmulatedServo, bytes]]) -> list[Reply]:
-        """Return the reply of every servo that answers in one time slot (none, one, collision)."""
-        if not frames:
-            return []
-        self.counters.collisions += len(frames) > 1
-        delay = max(servo.return_delay for servo, _ in frames)
-        return [Reply(servo_id, collide([frame for _, frame in frames]), delay)]
+    def _status(
+        self, servo: EmulatedServo, packet_id: int, error: int, data: bytes, now: float
+    ) -> bytes:
+        """Return a status packet; one that reports an error carries no data."""
+        error = self.faults.status_error(servo.id, error, now)
+        return status_packet(packet_id, error | servo.alert, b"" if error else data)
 
+    def _read(self, servo: EmulatedServo, request: ReadRequest, now: float) -> tuple[int, bytes]:
+        try:
+            data = servo.registers.read(request.address, request.length)
+        except RegisterError as problem:
+            return int(problem.error), b""
+        return 0, self.faults.served(servo.id, request.address, data, now)
 
-def _read(servo: EmulatedServo, request: ReadRequest) -> tuple[int, bytes]:
-    try:
-        return 0, servo.registers.read(request.address, request.length)
-    except RegisterError as problem:
-        return int(problem.error), b""
+    def _knows_fast_reads(self, servo: EmulatedServo, now: float) -> bool:
+        return servo.supports_fast_read and self.faults.knows_fast_reads(servo.id, now)
 
 
 def _writes_goals(packet: Packet) -> bool:

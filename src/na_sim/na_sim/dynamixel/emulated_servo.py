@@ -54,6 +54,7 @@ class EmulatedServo:
         self.registered_write: tuple[int, bytes] | None = None
         self.watchdog_trips = 0
         self.dirty = True  # commands() has changed since the bus last asked
+        self.report_offset = 0  # counts added to reported positions (a fault)
         self._latched = 0
         self._injected = 0
         self._turns = 0  # counts, a multiple of COUNTS_PER_TURN
@@ -156,8 +157,8 @@ class EmulatedServo:
         self._shaft = shaft
         self._seen = (row, now, moving)
         sign = self._sign()
-        position = self.to_wire(shaft)
-        trajectory = self.to_wire(p_trajectory)
+        position = self.to_wire(shaft) + self.report_offset
+        trajectory = self.to_wire(p_trajectory) + self.report_offset
         registers = self.registers
         registers.put_present(
             (

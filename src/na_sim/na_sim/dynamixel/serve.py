@@ -17,9 +17,9 @@ from types import FrameType
 
 from na_core.robot_spec import RobotSpec, load_robot_spec
 from na_sim.dynamixel.bus_emulator import BusEmulator
-from na_sim.dynamixel.kinematic_plant import KinematicPlant
-from na_sim.dynamixel.pty_port import PtyPort
 from na_sim.dynamixel.servo_config import ServoConfig
+from na_sim.wire.kinematic_plant import KinematicPlant
+from na_sim.wire.pty_port import PtyPort
 
 
 def servos_of(spec: RobotSpec, baud: int, return_delay_us: int = 0) -> list[ServoConfig]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For tests: a clock that is set by hand and a controller that talks to the bus in-process."""
+"""For tests: a controller that talks to the bus in-process."""
 
 from __future__ import annotations
 
@@ -7,21 +7,9 @@ from dataclasses import dataclass
 
 from na_sim.dynamixel.bus_emulator import BusEmulator
 from na_sim.dynamixel.packet import BROADCAST_ID, PacketParser, instruction_packet
+from na_sim.wire.testing import FakeClock
 
-
-class FakeClock:
-    """Seconds that pass only when told to."""
-
-    def __init__(self, start: float = 100.0) -> None:
-        self.now = start
-
-    def __call__(self) -> float:
-        """Return the time [s]."""
-        return self.now
-
-    def sleep(self, seconds: float) -> None:
-        """Let time pass."""
-        self.now += seconds
+__all__ = ["FakeClock", "InProcessController", "Status"]
 
 
 @dataclass(frozen=True)

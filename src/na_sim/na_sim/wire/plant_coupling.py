@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import fields
 
-from na_sim.dynamixel.emulated_servo import EmulatedServo
-from na_sim.dynamixel.wire_faults import WireFaults
 from na_sim.plant_interface import ArmPlant, ServoCommands
+from na_sim.wire.servo_interface import WireServo
+from na_sim.wire.wire_faults import WireFaults
 
 _COMMANDS = tuple(f.name for f in fields(ServoCommands))
 _ROW = (
@@ -32,7 +32,7 @@ class PlantCoupling:
     def __init__(
         self,
         plant: ArmPlant,
-        servos: Sequence[EmulatedServo],
+        servos: Sequence[WireServo],
         faults: WireFaults,
         start: float,
         max_catch_up: float | None = None,
@@ -77,6 +77,10 @@ class PlantCoupling:
             else:
                 servo.observe(positions[index], rows[index], now, moving[index])
 
+    def forget_readings(self) -> None:
+        """Have the next `refresh` fetch readings even within the same instant."""
+        self._refreshed_at = float("-inf")
+
     def _next_watchdog(self) -> float:
         return min((s.watchdog_deadline() for s in self.servos), default=float("inf"))
 
@@ -99,3 +103,9 @@ class PlantCoupling:
                     column[index] = row[name]
             self._commands = commands
         return self._commands
+
+
+def plant_row(wanted: int | None, place: int, plant: ArmPlant) -> int | None:
+    """Return the row of the servo at `place` (or the row `wanted`); None: the plant lacks it."""
+    index = place if wanted is None else wanted
+    return index if 0 <= index < plant.n else None
