@@ -202,7 +202,7 @@ def test_plane_pushes_only_while_the_tip_is_inside() -> None:
     f["value"] = tip - [0.0, 0.0, 0.001]
     core.advance(100)
     assert np.all(f["force"] == 0.0)
-    f["value"] = tip + [0.0, 0.0, 0.001]
+    f["value"] = tip + np.array([0.0, 0.0, 0.001])
     core.advance(100)
     assert 0.1 < f["force"][2] < 3.1
     assert np.hypot(*f["force"][:2]) < 1e-6
@@ -256,9 +256,8 @@ def test_every_unit_is_numerically_stable(arm: int) -> None:
     """No unit's gears ring: after a jolt the arm comes to rest."""
     core = PlantCore(ROBOT, [draw_unit(ROBOT, arm)])
     core.reset(0, POSE)
-    core.command[0] = holding_command(
-        ROBOT, core.parameters[0], POSE + [0.2, 0.2, -0.2, 0.3, 0.004]
-    )
+    jolt = POSE + np.array([0.2, 0.2, -0.2, 0.3, 0.004])
+    core.command[0] = holding_command(ROBOT, core.parameters[0], jolt)
     core.advance(2500)
     assert np.isfinite(core.state["velocity"]).all()
     assert np.abs(core.velocities()[0][ARM]).max() < 0.05

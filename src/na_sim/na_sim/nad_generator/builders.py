@@ -19,8 +19,8 @@ from na_sim.nad_generator.episode_plan import (
     EpisodePlan,
     PushPlan,
 )
-from na_sim.nad_generator.gripping import Grip, constant_block, draw_grip, with_grip
-from na_sim.nad_generator.workshop import Workshop
+from na_sim.nad_generator.gripping import Grip, constant_block, draw_grip, fidget, with_grip
+from na_sim.nad_generator.workshop import GRIPPER_STYLES, Workshop
 
 Array = NDArray[np.float64]
 Rng = np.random.Generator
@@ -31,6 +31,9 @@ WEIGHT = 0.2  # kg, the weight of the condition task
 BAND_STIFFNESS = (0.35, 1.4)  # N m/rad in training
 UNSEEN_BAND_STIFFNESS = ((0.2, 0.33), (1.5, 2.2))
 PUSH_POINT_SPREAD = 0.006  # m, around the end-effector origin
+FIDGET_SHARE = 0.7  # of the episodes whose gripper may act
+LOADED_PICKS = (0.35, 0.1, 0.3, 0.25)  # of GRIPPER_STYLES
+EMPTY_PICKS = (0.65, 0.2, 0.1, 0.05)
 DITHER_SHARE = 0.5  # of hold episodes, when dither is asked for
 
 
@@ -58,7 +61,9 @@ class Maker:
         suffix = str(changes.pop("suffix", ""))
         row = self.order.row
         variant = str(changes.pop("variant", row.variant))
-        block = changes.pop("block", constant_block(grip, len(path)))
+        block = changes.pop("block", None)
+        if block is None:
+            path, block = self._with_gripper(path, grip, row.task)
         number = len(suffix)
         values: dict[str, object] = {
             "category": row.category,
@@ -74,6 +79,15 @@ class Maker:
             **changes,
         }
         return EpisodePlan(**values)  # type: ignore[arg-type]
+
+    def _with_gripper(self, path: Array, grip: Grip, task: str) -> tuple[Array, NDArray[np.bool_]]:
+        """Let an acting gripper open and close during the episode, most of the time."""
+        moves = task == "joint_sweep" and grip.style == "idle_open"
+        if grip.index is None or not grip.acts or moves or self.rng.uniform() > FIDGET_SHARE:
+            return path, constant_block(grip, len(path))
+        out = path.copy()
+        out[:, grip.index], block = fidget(self.shop, self.rng, grip, len(path))
+        return out, block
 
     def full(self, value: int) -> NDArray[np.uint8]:
         """Label source (T,) constant over the episode."""
@@ -112,6 +126,10 @@ def _load(shop: Workshop, rng: Rng, order: Order, maker: Maker) -> list[EpisodeP
         style = "grasp"
     elif row.variant.startswith("hook"):
         style = str(rng.choice(["idle_open", "idle_closed"]))
+    elif row.task == "pick_and_place":
+        # There is more picking with loads than without: shares that level out what a closing
+        # gripper tells.
+        style = str(rng.choice(GRIPPER_STYLES, p=LOADED_PICKS if mass > 0.0 else EMPTY_PICKS))
     grip = draw_grip(shop, rng, style)
     build = load_tasks.pick_and_place if row.task == "pick_and_place" else load_tasks.go_up_and_stay
     carry = build(shop, rng, maker.ticks, grip)

@@ -18,6 +18,7 @@ from na_sim.nad_generator.workshop import (
     GRIPPER_STYLES,
     SQUEEZE,
     Workshop,
+    through,
 )
 
 Array = NDArray[np.float64]
@@ -81,6 +82,38 @@ def with_grip(pose: Array, grip: Grip, position: float | None = None) -> Array:
     if grip.index is not None:
         out[grip.index] = grip.rest if position is None else position
     return out
+
+
+def fidget(
+    shop: Workshop, rng: np.random.Generator, grip: Grip, ticks: int
+) -> tuple[Array, NDArray[np.bool_]]:
+    """Gripper path (ticks,) that opens and closes at random times, and the block flags.
+
+    Without it only picking and placing would move the gripper, and a closing gripper would tell
+    that something is about to be lifted.
+    """
+    times = shop.times(ticks)
+    knots_at, knots = [0.0], [grip.closed if rng.uniform() < 0.6 else grip.open]
+    now = 0.0
+    block = np.zeros(ticks, bool)
+    closed_from = 0.0 if knots[0] == grip.closed else None
+    while now < times[-1]:
+        closed = knots[-1] == grip.closed
+        now += rng.exponential(9.0 if closed else 4.0) + 0.4
+        knots_at.append(now)
+        knots.append(knots[-1])
+        now += rng.uniform(0.3, 0.7)
+        knots_at.append(now)
+        knots.append(grip.open if closed else grip.closed)
+        if closed and closed_from is not None:
+            block |= (times >= closed_from) & (times < now + 0.2)
+            closed_from = None
+        elif not closed:
+            closed_from = now - 0.25
+    if closed_from is not None:
+        block |= times >= closed_from
+    path = through(times, [(t, np.array([q])) for t, q in zip(knots_at, knots, strict=True)])[:, 0]
+    return path, block & grip.holds_block
 
 
 def constant_block(grip: Grip, ticks: int) -> NDArray[np.bool_]:

@@ -27,7 +27,7 @@ RIDGE = 1e-2
 FOLDS = 5
 SHUFFLES = 4
 ALLOWED = 0.05  # AUC above chance
-CHANNELS = ("gripper", "temperature_voltage", "time")
+CHANNELS = ("gripper", "temperature_voltage", "temperature", "time")
 TARGETS = ("contact", "payload")
 HONEST = {
     "temperature_voltage": "what remains is physics: a loaded arm draws more current, which lowers "
@@ -94,6 +94,7 @@ def view_of(path: Path) -> EpisodeView:
             features={
                 "gripper": windowed(gripper, ticks),
                 "temperature_voltage": windowed(electric, ticks),
+                "temperature": windowed(data["temperature"], ticks),
                 "time": np.concatenate([times, np.sin(times / 3.0), np.cos(times / 3.0)], axis=1),
             },
             targets={
