@@ -121,7 +121,7 @@ def arm_node(arm: str) -> Node:
                 # Emulated ports appear while the nodes start; a real one is there or is missing.
                 "port_wait": ParameterValue(
                     PythonExpression(
-                        ["20.0 if '", LaunchConfiguration("sim"), "' == 'true' else 0.0"]
+                        ["60.0 if '", LaunchConfiguration("sim"), "' == 'true' else 0.0"]
                     ),
                     value_type=float,
                 ),

@@ -70,6 +70,7 @@ def steps(workspace: Workspace) -> list[Step]:
     else:
         result.append(Step("wheels", "fit the ROS 2 wheels here", fit_wheels, packages_inputs))
     result.append(Step("build", "build the workspace with colcon", build, build_inputs))
+    result.append(Step("physics", "compile the emulated arm", compile_physics, build_inputs))
     return result
 
 
@@ -271,6 +272,17 @@ def build(workspace: Workspace) -> None:
     run(command, workspace, "building the workspace", environment)
     captured = source(workspace.install / "local_setup.sh", environment, workspace)
     workspace.environment_file.write_text(json.dumps(captured, indent=1), encoding="utf-8")
+
+
+def compile_physics(workspace: Workspace) -> None:
+    """Fill numba's cache, so that the first demo does not wait for the compiler."""
+    environment = merge(
+        json.loads(workspace.environment_file.read_text(encoding="utf-8")),
+        clean_environment(),
+        workspace,
+    )
+    command = [str(workspace.venv_python), "-m", "na_sim.compile_physics"]
+    run(command, workspace, "compiling the emulated arm", environment)
 
 
 def _remove_stale_links(workspace: Workspace) -> None:

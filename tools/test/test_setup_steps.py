@@ -35,7 +35,7 @@ def due(workspace: Workspace) -> list[str]:
 
 
 def test_everything_is_due_in_a_fresh_clone(clone: Workspace) -> None:
-    assert due(clone) == ["venv", "packages", "wheels", "build"]
+    assert due(clone) == ["venv", "packages", "wheels", "build", "physics"]
 
 
 def test_nothing_is_due_after_all_steps(clone: Workspace) -> None:
@@ -47,13 +47,19 @@ def test_a_moved_clone_starts_anew(clone: Workspace) -> None:
     mark_all(clone)
     moved = clone.root.with_name(clone.root.name + "_moved")
     clone.root.rename(moved)
-    assert due(Workspace(moved, apt_ros=clone.apt_ros)) == ["venv", "packages", "wheels", "build"]
+    assert due(Workspace(moved, apt_ros=clone.apt_ros)) == [
+        "venv",
+        "packages",
+        "wheels",
+        "build",
+        "physics",
+    ]
 
 
 def test_other_pins_reinstall_and_rebuild_but_keep_the_venv(clone: Workspace) -> None:
     mark_all(clone)
     (clone.root / "requirements" / "runtime.txt").write_text("runtime==2\n")
-    assert due(clone) == ["packages", "wheels", "build"]
+    assert due(clone) == ["packages", "wheels", "build", "physics"]
 
 
 def test_editing_a_module_needs_no_rebuild(clone: Workspace) -> None:
@@ -70,13 +76,13 @@ def test_a_new_message_build_file_or_launch_file_rebuilds(clone: Workspace, name
     path = clone.root / name
     path.parent.mkdir(exist_ok=True)
     path.write_text("")
-    assert due(clone) == ["build"]
+    assert due(clone) == ["build", "physics"]
 
 
 def test_apt_ros_is_used_when_present_and_no_wheels_are_installed(clone: Workspace) -> None:
     clone.apt_ros.mkdir()
     (clone.apt_ros / "setup.sh").write_text("")
-    assert due(clone) == ["venv", "packages", "rosdep", "build"]
+    assert due(clone) == ["venv", "packages", "rosdep", "build", "physics"]
     names = [path.stem for path in setup_steps.requirement_files(clone)]
     assert "ros-wheels" not in names
     assert "numpy-apt" in names

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from na_cli.report import print_table
+from na_core.nad.layout import EPISODE
 from na_core.nad.raw_bag import RawBag
 from na_core.nad.reader import episode_from, find_episodes
 from na_core.nad.validate import validate
@@ -64,9 +65,9 @@ def describe(path: Path) -> dict[str, Any]:
     """Return what `info` shows, ready for JSON."""
     bag = RawBag(path)
     episode = episode_from(bag)
-    description = asdict(episode.info)
+    description = asdict(episode.info) if EPISODE in episode.tracks else {}
     for key in ("topic", "written", "missed"):
-        description.pop(key)
+        description.pop(key, None)
     topics = []
     for topic in bag.topics:
         track = episode.tracks.get(topic.name)
