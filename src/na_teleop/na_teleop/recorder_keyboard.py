@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-import contextlib
+import os
 import select
 import sys
 import termios
 import tty
-from collections.abc import Iterator
 from typing import Any
 
 import rclpy
@@ -122,51 +121,65 @@ class RecorderKeyboard(Node):
         return future.result() if future.done() else None
 
 
-@contextlib.contextmanager
-def single_keys() -> Iterator[None]:
-    """Let the terminal deliver single keys without echo; restored on leaving."""
-    descriptor = sys.stdin.fileno()
-    before = termios.tcgetattr(descriptor)
-    tty.setcbreak(descriptor)
-    try:
-        yield
-    finally:
-        termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
+class Console:
+    """Keys and lines from standard input, which need not be a terminal."""
 
+    def __init__(self) -> None:
+        """Let a terminal deliver single keys; `close` restores it."""
+        self._fd = sys.stdin.fileno()
+        self._before = termios.tcgetattr(self._fd) if os.isatty(self._fd) else None
+        self._single(True)
 
-def read_key(timeout: float) -> str | None:
-    """Return one key, "" at end of input, None when nothing was pressed for `timeout` [s]."""
-    ready, _, _ = select.select([sys.stdin], [], [], timeout)
-    return sys.stdin.read(1) if ready else None
+    def key(self, timeout: float) -> str | None:
+        """Return one key, "" at the end of input, None when nothing came for `timeout` [s]."""
+        ready, _, _ = select.select([self._fd], [], [], timeout)
+        return os.read(self._fd, 1).decode("utf-8", "replace") if ready else None
+
+    def ask(self, question: str) -> str:
+        """Print `question` and read a line, with the terminal's own editing."""
+        print(question, end="", flush=True)
+        self._single(False)
+        line = b""
+        while (byte := os.read(self._fd, 1)) not in (b"", b"\n"):
+            line += byte
+        self._single(True)
+        return line.decode("utf-8", "replace")
+
+    def close(self) -> None:
+        """Give the terminal back as it was."""
+        self._single(False)
+
+    def _single(self, on: bool) -> None:
+        if self._before is None:
+            return
+        if on:
+            tty.setcbreak(self._fd, termios.TCSADRAIN)
+        else:
+            termios.tcsetattr(self._fd, termios.TCSADRAIN, self._before)
 
 
 def main(args: list[str] | None = None) -> None:
     """Read keys until q, Ctrl-C or the end of input."""
     rclpy.init(args=args)
     node = RecorderKeyboard()
+    console = Console()
     print(help_text(), flush=True)
-    terminal = sys.stdin.isatty()
     try:
         while rclpy.ok():
-            with single_keys() if terminal else contextlib.nullcontext():
-                key = read_key(0.2)
+            key = console.key(0.2)
             if key is None:
                 continue
             action = Key.QUIT if key == "" else KEYS.get(key)
             if action is Key.QUIT:
                 break
             if action is not None:
-                print(node.act(action, _ask), flush=True)
+                print(node.act(action, console.ask), flush=True)
     except KeyboardInterrupt:
         pass
     finally:
+        console.close()
         node.destroy_node()
         rclpy.try_shutdown()
-
-
-def _ask(question: str) -> str:
-    print(question, end="", flush=True)
-    return sys.stdin.readline().rstrip("\n")
 
 
 if __name__ == "__main__":

@@ -133,10 +133,6 @@ class McapFile:
         """Close the chunk in progress and hand everything to the operating system."""
         self._writer.flush()
 
-    def sync(self) -> None:
-        """Make what was flushed survive a power cut."""
-        self._stream.sync()
-
     def finish(self, metadata_yaml: str | None = None) -> None:
         """Flush, write the summary section (and the rosbag2 metadata record), fsync and close."""
         try:

@@ -8,7 +8,7 @@ import fcntl
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -169,11 +169,6 @@ class EpisodeWriter:
         ):
             self.flush()
 
-    def write_many(self, topic: str, messages: Iterable[tuple[int, bytes]]) -> None:
-        """Append many (log time [ns], CDR) pairs of one topic."""
-        for log_time, cdr in messages:
-            self.write(topic, log_time, cdr)
-
     def tick(self) -> None:
         """Flush a chunk that has been waiting for `flush_period`; call it a few times a second."""
         waited = time.monotonic_ns() - self._touched
@@ -196,10 +191,6 @@ class EpisodeWriter:
                     self._reserve,
                     "recording must stop; everything so far is written",
                 )
-
-    def sync(self) -> None:
-        """Make flushed chunks survive a power cut (slow: tens of milliseconds on a busy disk)."""
-        self._file.sync()
 
     # ------------------------------------------------------------------- end
 

@@ -48,7 +48,7 @@ PARAMETERS: tuple[Parameter, ...] = (
     Parameter("auto_reset", 10.0, "Auto mode: time between episodes [s].", 0.0, 36000.0),
     Parameter("disk_reserve_mb", 1000.0, "Free space never used [MB]; 0: no check.", 0.0, 1e9),
     Parameter("split_mb", 4000.0, "Size at which a new file begins [MB]; 0: never.", 0.0, 1e9),
-    Parameter("flush_period", 0.5, "A chunk reaches the file at least this often [s].", 0.05, 1.0),
+    Parameter("flush_period", 0.25, "A chunk reaches the file at least this often [s].", 0.05, 1.0),
     Parameter("source", "emulated", "'emulated' or 'hardware'."),
     Parameter("calibration_hash", "", "SHA-256 (hex) of the calibration in force."),
     Parameter("task", "", "Task of the episodes; a change relabels a running episode."),

@@ -13,7 +13,7 @@ from typing import Any
 from rosbags.typesys.store import Typestore
 
 from na_core.nad import layout
-from na_core.nad.errors import DiskReserveError, NadError
+from na_core.nad.errors import DiskReserveError, NadError, SchemaError
 from na_core.nad.layout import EpisodeInfo, Qos, TopicSpec, check_episode_name
 from na_core.nad.typestore import encode_episode_info, nad_typestore
 from na_core.nad.writer import DiskFree, EpisodeWriter, disk_free
@@ -42,7 +42,7 @@ class RecorderConfig:
     patience: float = 1.5
     reserve_bytes: int = 1 << 30
     split_bytes: int = 4 << 30
-    flush_period: float = 0.5
+    flush_period: float = 0.25
 
 
 @dataclass
@@ -99,6 +99,8 @@ class RecorderSession:
         self.kept = 0
         self.seen: dict[str, int] = {spec.name: 0 for spec in config.topics}
         self._specs = {spec.name: spec for spec in config.topics}
+        self._specs.setdefault(layout.EPISODE, layout.TOPICS_BY_NAME[layout.EPISODE])
+        self._left_out: set[str] = set()
         self._latched: dict[str, bytes] = {}
         self._offered = offered
         self._report = report
@@ -309,13 +311,22 @@ class RecorderSession:
             return
         writer = episode.writer
 
-        def action() -> None:
-            if topic not in writer.counts:
-                offered = self._offered(topic) if qos is None else qos
-                writer.add_topic(topic, self._specs[topic].type, offered)
-            writer.write(topic, log_ns, cdr, publish_ns)
+        if topic not in writer.counts and not self._declare(writer, topic, qos):
+            return
+        self._guarded(lambda: writer.write(topic, log_ns, cdr, publish_ns))
 
-        self._guarded(action)
+    def _declare(self, writer: EpisodeWriter, topic: str, qos: Sequence[Qos] | None) -> bool:
+        """Add a topic at its first message; one without definition is told once and left out."""
+        spec = self._specs.get(topic)
+        if spec is None or topic in self._left_out:
+            return False
+        try:
+            writer.add_topic(topic, spec.type, self._offered(topic) if qos is None else qos)
+        except SchemaError as error:
+            self._left_out.add(topic)
+            self._report("error", f"{topic} is not recorded: {error}")
+            return False
+        return True
 
     def _guarded(self, action: Callable[[], object]) -> None:
         """Run a writer action; a full disk ends the episode cleanly, a broken one loudly."""

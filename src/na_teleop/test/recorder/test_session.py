@@ -17,8 +17,10 @@ from na_core.nad.layout import (
     LABEL,
     LEADER_TELEMETRY,
     TELEMETRY,
+    TOPICS,
     EpisodeInfo,
     Qos,
+    TopicSpec,
 )
 from na_core.nad.reader import find_episodes, read_episode
 from na_core.nad.recover import recover
@@ -209,6 +211,17 @@ def test_messages_that_cannot_be_understood_are_recorded_all_the_same(rig: Rig) 
     rig.session.message(FOLLOWER_TELEMETRY, b"\0\1\0\0", START)
     assert f"{FOLLOWER_TELEMETRY}: expected little-endian" in rig.texts("warn")
     assert rig.session.stop().messages == 3
+
+
+def test_a_topic_without_definition_costs_only_itself(tmp_path: Path) -> None:
+    odd = TopicSpec("/odd", "nobody/msg/Knows")
+    rig = Rig(tmp_path, topics=(*TOPICS, odd))
+    rig.session.start()
+    for i in range(3):
+        rig.session.message("/odd", b"\0\1\0\0", START)
+        rig.feed(i, i + 1)
+    assert rig.texts("error").count("/odd is not recorded: ") == 1
+    assert rig.session.stop().messages == 5
 
 
 def test_close_keeps_a_running_episode(rig: Rig, tmp_path: Path) -> None:
