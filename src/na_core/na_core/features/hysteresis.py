@@ -13,7 +13,7 @@ from na_core.features.ticks import Ticks
 
 POSITION_RADII = np.deg2rad([0.05, 0.1, 0.2, 0.35, 0.5, 0.8])
 """Radii of the play operators on measured position [servo rad]."""
-LOAD_RADII = np.array([0.05, 0.15, 0.4])
+LOAD_RADII = np.array([0.05, 0.15, 0.4, 0.8, 1.6])
 """Radii of the play operators on motor effort [servo N·m]."""
 AVERAGES = (0.5, 2.0, 8.0)
 """Time constants of the averages that the static residual is compared with [s]."""

@@ -12,6 +12,7 @@ from na_core.features.base import Array, FeatureSet, State, check_rule
 from na_core.features.basic import BasicFeatures, basic_features
 from na_core.features.memory import average
 from na_core.features.motor import MotorModel
+from na_core.features.regression import TERMS, solve_moments, update_moments
 from na_core.features.rigid import RigidArm, RigidTerms, force_map
 from na_core.features.ticks import FeatureError, Ticks
 
@@ -24,16 +25,21 @@ GAINS = {"fast": 20.0, "slow": 5.0}
 PERIOD = 8
 """Ticks of the running mean: one period of the goal dither, which it therefore cancels."""
 SLOW = 3.0
-"""Time constant of the statistics behind the condition features [s]."""
-SPREAD_FLOOR = 1e-4
-"""Regularises the slope of residual over position where a joint hardly moves [rad²]."""
+"""Time constant of the mean residual and of the spread of position [s]."""
+MEMORY = 8.0
+"""Time constant of the regression of residual on position, load and friction [s]."""
+MOVING = 0.1
+"""Speed at which a tick counts about half in that regression [servo rad/s]."""
+RIDGE = (1e-4, 2e-3, 2e-4, 2e-2)
+"""Regularisation of that regression: 1, rad², m² and 1 (see na_core.features.regression)."""
 
 
 class PhysicsFeatures(FeatureSet):
     """`basic35` and, per joint unless said: gravity, static residual and its mean over a period,
-    momentum residuals at two gains, their part that no force explains, slow statistics of residual
-    against position; then the force of both residuals (base axes) and the map from joint effort to
-    force.
+    momentum residuals at two gains, their part that no force explains; what the residual followed
+    over the last seconds (stiffness, hanging load, friction, and how much the position varied);
+    its mean and the spread of position; then the force of both residuals (base axes) and the map
+    from joint effort to force.
 
     Residuals carry the sign of an external effort on the joint. Friction is compensated while the
     joint moves; at rest it is unknown and stays in the residual.
@@ -65,7 +71,8 @@ class PhysicsFeatures(FeatureSet):
 
     def _extra_names(self) -> list[str]:
         per_joint = ["gravity", "static", "static_mean", "residual_fast", "residual_slow"]
-        per_joint += ["unexplained", "slope", "slow_residual", "spread"]
+        per_joint += ["unexplained", "stiffness", "load", "friction", "varied"]
+        per_joint += ["slow_residual", "spread"]
         names = [f"{joint}.{item}" for item in per_joint for joint in self.joints]
         names += [f"force_{gain}.{axis}" for gain in GAINS for axis in AXES]
         return names + [f"force_map.{axis}.{joint}" for axis in AXES for joint in self.joints]
@@ -88,7 +95,8 @@ class PhysicsFeatures(FeatureSet):
             "mean_q": first.position.copy(),
             "mean_r": zeros,
             "mean_qq": np.zeros(first.shape),
-            "mean_qr": zeros,
+            "terms": self._terms(first, terms),
+            "moments": np.zeros((*first.shape, TERMS + 1, TERMS + 1)),
         }
 
     def step(self, state: State, ticks: Ticks) -> tuple[Array, State]:
@@ -131,24 +139,46 @@ class PhysicsFeatures(FeatureSet):
         inverse = force_map(terms.jacobian)
         force = {key: _apply(inverse, value) for key, value in residual.items()}
         explained = _apply(np.swapaxes(terms.jacobian, -1, -2), force["slow"])
-        statistics = self._statistics(state, following, ticks.position, residual["slow"])
+        statistics = self._regression(state, following, ticks, terms, residual["fast"])
+        statistics += self._statistics(state, following, ticks.position, residual["slow"])
         parts = [terms.gravity, static, static_mean, residual["fast"], residual["slow"]]
         parts += [residual["slow"] - explained, *statistics, force["fast"], force["slow"]]
         parts.append(inverse.reshape(*inverse.shape[:-2], -1))
         return np.concatenate(parts, axis=-1), following
 
-    def _statistics(
-        self, state: State, following: State, q: Array, residual: Array
-    ) -> tuple[Array, Array, Array]:
-        """Slope of residual over position, mean residual and spread of position, last seconds."""
+    def _terms(self, ticks: Ticks, terms: RigidTerms) -> Array:
+        """Terms of the regression (..., n, TERMS), in servo units."""
+        lever = terms.jacobian[..., 2, :] / self.ratio
+        sign = np.tanh(ticks.velocity / self.motor.sign_speed)
+        position = ticks.position / self.ratio
+        return np.stack([np.ones_like(position), position, lever, sign], axis=-1)
+
+    def _regression(
+        self, state: State, following: State, ticks: Ticks, terms: RigidTerms, residual: Array
+    ) -> list[Array]:
+        """Stiffness, load, friction and spread of the position, each (..., n), in servo units."""
+        # The terms are delayed as the observer delays the residual.
+        delayed = average(state["terms"], self._terms(ticks, terms), 1.0 / GAINS["fast"], self.dt)
+        row = np.concatenate([delayed, (residual * self.ratio)[..., None]], axis=-1)
+        speed = np.abs(ticks.velocity) / (MOVING * self.ratio)
+        weight = speed**2 / (1.0 + speed**2)
+        moments = update_moments(state["moments"], row, weight, np.exp(-self.dt / MEMORY))
+        following.update(terms=delayed, moments=moments)
+        found, varied = solve_moments(moments, np.array(RIDGE))
+        limits = (np.inf, 3.0, 10.0, 1.0)
+        stiffness, load, sign = (
+            np.clip(found[..., index], -limits[index], limits[index]) for index in (1, 2, 3)
+        )
+        return [-stiffness, load, sign, varied]
+
+    def _statistics(self, state: State, following: State, q: Array, residual: Array) -> list[Array]:
+        """Mean residual and spread of position over the last seconds."""
         mean_q = average(state["mean_q"], q, SLOW, self.dt)
         mean_r = average(state["mean_r"], residual, SLOW, self.dt)
         deviation = q - mean_q
         mean_qq = average(state["mean_qq"], deviation**2, SLOW, self.dt)
-        mean_qr = average(state["mean_qr"], deviation * (residual - mean_r), SLOW, self.dt)
-        following.update(mean_q=mean_q, mean_r=mean_r, mean_qq=mean_qq, mean_qr=mean_qr)
-        slope = mean_qr / (mean_qq + SPREAD_FLOOR * self.ratio**2)
-        return slope, mean_r, np.sqrt(mean_qq)
+        following.update(mean_q=mean_q, mean_r=mean_r, mean_qq=mean_qq)
+        return [mean_r, np.sqrt(mean_qq)]
 
     # ------------------------------------------------------------------ rule
 

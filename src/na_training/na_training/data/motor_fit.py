@@ -39,9 +39,8 @@ def fit_motor(spec: RobotSpec, episodes: Sequence[Episode]) -> MotorModel:
     physics = PhysicsFeatures.for_robot(spec, 1.0 / spec.control_rate, start)
     rows: list[tuple[Array, Array, Array]] = []
     for episode in episodes:
-        free = np.isfinite(episode.force).all(axis=1)
-        free &= ~(np.nan_to_num(episode.restricted) > 0).any()
-        if free.sum() < 20:
+        free = np.array(np.isfinite(episode.force).all(axis=1))
+        if bool((np.nan_to_num(episode.restricted) > 0).any()) or free.sum() < 20:
             continue
         q, qd = episode.ticks.position, episode.ticks.velocity
         dt = episode.dt

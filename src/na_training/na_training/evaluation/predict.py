@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from na_core.features import FeatureSet
 from numpy.typing import NDArray
 
+from na_core.features import FeatureSet
 from na_training.data import Episode
 from na_training.model import WINDOW, Actuator
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from na_core.features.basic import basic_features
-from na_core.robot_spec import RobotSpec
 from numpy.typing import NDArray
 
+from na_core.features.basic import basic_features
+from na_core.robot_spec import RobotSpec
 from na_training.data import Episode
 from na_training.model import WINDOW, Actuator
 from na_training.simulator import Simulator
@@ -101,8 +101,8 @@ def roll_episodes(
         for part, tensor in zip(parts, group_parts, strict=False):
             part.append(tensor.numpy().astype(np.float64))
         parts[4].append(label[:, WINDOW - 1 : -1])
-    stacked = [np.concatenate(part) for part in parts]
-    return RolloutResult(*stacked, pieces=pieces)
+    position, measured, goal, force, label = (np.concatenate(part) for part in parts)
+    return RolloutResult(position, measured, goal, force, label, pieces)
 
 
 def pose_figures(position: Array, measured: Array, spec: RobotSpec) -> dict[str, list[float]]:

@@ -33,7 +33,7 @@ class ModelConfig:
     heads: int = 4
     feedforward: int = 768
     head_latent: int = 96
-    side: int = 128
+    side: int = 192
 
 
 _QUERY = ModelConfig("query", "query", "basic35", 192, 3)
@@ -44,9 +44,9 @@ MODELS: dict[str, ModelConfig] = {
     "mlp": ModelConfig("mlp", "mlp", "basic35", 416, 3, head_latent=208),
     "gru": ModelConfig("gru", "gru", "basic35", 325, 2, head_latent=162),
     "lstm": ModelConfig("lstm", "lstm", "basic35", 275, 2, head_latent=137),
-    "query_physics": replace(_QUERY, name="query_physics", features="physics", feedforward=688),
+    "query_physics": replace(_QUERY, name="query_physics", features="physics", feedforward=624),
     "query_hysteresis": replace(
-        _QUERY, name="query_hysteresis", features="hysteresis", feedforward=688
+        _QUERY, name="query_hysteresis", features="hysteresis", feedforward=624
     ),
 }
 """The networks of the ablation, all of about the same number of parameters."""

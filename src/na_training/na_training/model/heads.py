@@ -78,6 +78,8 @@ class Heads(nn.Module):  # type: ignore[misc]
             self.side = nn.Sequential(
                 nn.Linear(len(extras), config.side),
                 nn.GELU(),
+                nn.Linear(config.side, config.side),
+                nn.GELU(),
                 nn.Linear(config.side, latent),
                 nn.GELU(),
             )
@@ -90,6 +92,9 @@ class Heads(nn.Module):  # type: ignore[misc]
             )
         self.effort = _head(width, latent, joints)
         self.force = _head(shared, latent, 3 + (joints if self.has_extras else 0))
+        if self.has_extras:
+            self.linear = nn.Linear(len(extras), joints, bias=False)
+            nn.init.zeros_(self.linear.weight)
         self.gate = _head(shared, latent, 1)
         self.condition = _head(shared, latent, joints)
         self.log_variance = _head(shared, latent, 3)
@@ -115,7 +120,8 @@ class Heads(nn.Module):  # type: ignore[misc]
         gate = self.gate(shared)
         if self.has_extras:
             force, effort = force[..., :3], force[..., 3:]
-            if raw_extras is not None:
+            if raw_extras is not None and scaled_extras is not None:
+                effort = effort + self.linear(scaled_extras)
                 inverse = raw_extras.index_select(-1, self.map_index)
                 inverse = inverse.unflatten(-1, (3, self.joints))
                 force = force + (inverse * effort[..., None, :]).sum(-1)

@@ -15,6 +15,8 @@ from na_training.model.config import MODELS
 from na_training.simulator.clip import CLIP_GRADIENTS
 from na_training.simulator.interface import BACKENDS
 
+PRECISIONS = ("auto", "float32", "bfloat16")
+
 
 class ConfigError(ValueError):
     """A setting is unknown or out of bounds; the text names file, key, value and expectation."""
@@ -36,6 +38,9 @@ class TrainConfig:
     backend: str = _choice("pinocchio", BACKENDS, "differentiable simulator")
     clip_gradient: str = _choice("inward", CLIP_GRADIENTS, "gradient at the effort bound")
     seed: int = _number(0, 0, 2**31 - 1, "of weights, sampling and splits")
+    precision: str = _choice(
+        "auto", PRECISIONS, "of matrix products: bfloat16 where the processor has it, or float32"
+    )
     threads: int = _number(1, 1, 256, "processor threads of torch")
     val_share: float = _number(0.1, 0.0, 0.5, "part of the split groups kept for validation")
 

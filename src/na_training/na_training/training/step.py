@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -16,6 +18,17 @@ from na_training.training.loss import Labels, estimate_losses, pose_loss
 from na_training.training.rollout import BasicColumns, roll_out
 
 Indices = NDArray[np.int64]
+
+
+def mixed_precision(precision: str) -> bool:
+    """Whether matrix products run in bfloat16; "auto" asks the processor."""
+    if precision == "auto":
+        capable = torch.backends.cpu.get_cpu_capability() if hasattr(torch.backends, "cpu") else ""
+        flags = ""
+        with contextlib.suppress(OSError), open("/proc/cpuinfo", encoding="ascii") as handle:
+            flags = next((line for line in handle if line.startswith("flags")), "")
+        return capable.startswith("AVX512") and "avx512_bf16" in flags
+    return precision == "bfloat16"
 
 
 class Objective:
@@ -36,6 +49,7 @@ class Objective:
         self.simulator = simulator
         self.columns = BasicColumns(simulator.n)
         self.unit = torch.as_tensor(unit, dtype=torch.float32)
+        self.mixed = mixed_precision(config.precision)
         self._samplers: dict[int, SegmentSampler] = {}
 
     def sampler(self, length: int) -> SegmentSampler:
@@ -48,8 +62,20 @@ class Objective:
         self, model: Actuator, rng: np.random.Generator, horizon: int, *, rollouts: bool
     ) -> dict[str, Tensor]:
         """Weighted losses of one update by name; their sum is what is minimised."""
-        config = self.config
         result: dict[str, Tensor] = {}
+        with torch.autocast("cpu", torch.bfloat16, enabled=self.mixed):
+            self._collect(result, model, rng, horizon, rollouts)
+        return {name: value.float() for name, value in result.items()}
+
+    def _collect(
+        self,
+        result: dict[str, Tensor],
+        model: Actuator,
+        rng: np.random.Generator,
+        horizon: int,
+        rollouts: bool,
+    ) -> None:
+        config = self.config
         if rollouts:
             batch = max(1, min(config.rollout_batch, config.rollout_ticks // horizon))
             index = self.sampler(WINDOW + horizon).draw(rng, batch)
@@ -58,7 +84,6 @@ class Objective:
             length = WINDOW - 1 + config.measured_length
             index = self.sampler(length).draw(rng, config.measured_batch)
             result.update(self.measured_losses(model, index))
-        return result
 
     def rollout_losses(
         self, model: Actuator, index: Indices, rng: np.random.Generator
