@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import importlib
+import sys
 import time
 from collections.abc import Sequence
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rcl_interfaces.msg import (
     FloatingPointRange,
@@ -18,7 +18,7 @@ from rcl_interfaces.msg import (
     ParameterDescriptor,
     SetParametersResult,
 )
-from rclpy.executors import ExternalShutdownException
+from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter as RosParameter
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
@@ -27,6 +27,7 @@ from std_srvs.srv import Trigger
 
 from na_core.nad import layout
 from na_core.nad.layout import EpisodeInfo, Qos, TopicSpec
+from na_core.nad.reader import find_unfinished
 from na_core.robot_spec import RobotSpecError, load_robot_spec
 from na_msgs.msg import EpisodeInfo as EpisodeInfoMsg
 from na_msgs.msg import ForceLabel
@@ -36,6 +37,7 @@ from na_teleop.recorder.auto import Action, AutoMode
 from na_teleop.recorder.labels import check_label
 from na_teleop.recorder.session import RecorderSession, SessionError
 from na_teleop.recorder.status import DiagnosticReport, diagnose
+from na_teleop.ros_helpers import StopFlag, run_node
 
 RECEIVE_DEPTH = 1000
 """Messages a subscription may hold while the disk is busy."""
@@ -70,6 +72,8 @@ class RecorderNode(Node):
         self.create_service(Trigger, "~/redo_episode", self._on_redo)
         self.create_service(SetForceLabel, "~/set_force_label", self._on_label)
         self.create_timer(0.1, self._on_tick)
+        for part in find_unfinished(self.session.config.out_dir):
+            self._report("warn", f"{part} was never closed; run: ./na bag recover {part}")
         self.create_timer(1.0, self._on_diagnostics)
         self.add_on_set_parameters_callback(self._on_parameters)
         self.add_post_set_parameters_callback(self._after_parameters)
@@ -303,18 +307,24 @@ def _software_version() -> str:
         return "na_teleop (source tree)"
 
 
-def main(args: list[str] | None = None) -> None:
-    """Run the recorder until interrupted; a running episode is closed and kept."""
-    rclpy.init(args=args)
+def run(stop: StopFlag) -> int:
+    """Record until told to stop; a running episode is closed and kept while ROS still runs."""
     node = RecorderNode()
+    executor = SingleThreadedExecutor()
+    executor.add_node(node)
     try:
-        rclpy.spin(node)
-    except (KeyboardInterrupt, ExternalShutdownException):
-        pass
+        while stop.count == 0:
+            executor.spin_once(timeout_sec=0.1)
     finally:
         node.session.close()
+        executor.shutdown()
         node.destroy_node()
-        rclpy.try_shutdown()
+    return 0
+
+
+def main() -> None:
+    """Entry point of the executable recorder_node."""
+    sys.exit(run_node(run))
 
 
 if __name__ == "__main__":
