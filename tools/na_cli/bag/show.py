@@ -12,7 +12,7 @@ from typing import Any
 from na_cli.report import print_table
 from na_core.nad.layout import EPISODE
 from na_core.nad.raw_bag import RawBag
-from na_core.nad.reader import episode_from, find_episodes
+from na_core.nad.reader import episode_from, find_episodes, find_unfinished
 from na_core.nad.validate import validate
 
 
@@ -103,4 +103,7 @@ def check(arguments: argparse.Namespace) -> int:
                 f"{verdicts.count(word)} {word}" for word in ("good", "warnings", "refused")
             )
             print(f"\n{len(reports)} bags: {counts}")
+        for path in arguments.bag:
+            for part in find_unfinished(path):
+                print(f"note: {part} was never closed; run: ./na bag recover {part}")
     return int(any(report.verdict == "refused" for report in reports))

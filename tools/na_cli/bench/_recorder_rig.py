@@ -47,7 +47,7 @@ class Arms:
         self._node = rclpy.create_node("made_up_arms", context=self._context)
         self._lock = threading.Lock()
         self._stop = threading.Event()
-        self._sent = 0
+        self._stamps: list[int] = []
         self._pairs: list[tuple[Any, Any]] = []
         for topic in TOPICS:
             kind = ActuatorTelemetry if topic.endswith("telemetry") else JointState
@@ -71,10 +71,10 @@ class Arms:
         self._thread = threading.Thread(target=self._publish, daemon=True)
         self._thread.start()
 
-    def sent(self) -> int:
-        """Return how many ticks were published, complete on every topic."""
+    def sent(self) -> list[int]:
+        """Return the stamps [ns] of the ticks published so far, complete on every topic."""
         with self._lock:
-            return self._sent
+            return list(self._stamps)
 
     def subscribers(self) -> int:
         """Return the smallest number of subscribers over the topics."""
@@ -101,7 +101,7 @@ class Arms:
                     if hasattr(message, "sequence"):
                         message.sequence = tick
                     publisher.publish(message)
-                self._sent = tick + 1
+                self._stamps.append(now)
             tick += 1
 
 

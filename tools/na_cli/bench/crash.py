@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import bisect
 import random
 import statistics
 import tempfile
@@ -72,7 +73,8 @@ def _kill_once(out_dir: Path, arms: Any, delay: float) -> int | None:
     """Record, kill `delay` [s] after the first chunk is on disk, recover; returns messages lost.
 
     Lost is what was published on the four topics before the kill and is missing after recovery,
-    counted from the first message that was recorded. None when the episode cannot be read.
+    counted per topic from its first message that was recorded (discovery takes its time). None
+    when the episode cannot be read.
     """
     from na_cli.bench import _recorder_rig as rig
     from na_core.nad.errors import NadError
@@ -95,12 +97,11 @@ def _kill_once(out_dir: Path, arms: Any, delay: float) -> int | None:
     except (NadError, IndexError) as error:
         print(f"  unreadable: {error}")
         return None
-    follower = episode.follower
-    if follower is None or not len(follower):
-        return None
-    first = int(follower.sequence[0])
     missing = 0
     for topic in rig.TOPICS:
         track = episode.tracks.get(topic)
-        missing += max(0, sent - first - (len(track) if track is not None else 0))
+        if track is None or not len(track):
+            return None
+        first = bisect.bisect_left(sent, int(track.stamp_ns[0]))
+        missing += max(0, len(sent) - first - len(track))
     return missing

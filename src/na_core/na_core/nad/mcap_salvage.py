@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import mmap
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -43,7 +44,7 @@ SalvagedMessage = tuple[int, int, int, bytes]
 class Salvage:
     """Scanner of one file's bytes; `schemas`, `channels` and `damage` fill as messages are read."""
 
-    data: bytes
+    data: bytes | mmap.mmap
     schemas: dict[int, Schema] = field(default_factory=dict)
     channels: dict[int, Channel] = field(default_factory=dict)
     damage: list[Damage] = field(default_factory=list)
@@ -57,7 +58,7 @@ class Salvage:
         data, size = self.data, len(self.data)
         pos = min(_MAGIC, size)
         # In a chunked file a message outside chunks is another record with a damaged type.
-        chunked = any(mark in data for mark in _MARKS)
+        chunked = any(data.find(mark) >= 0 for mark in _MARKS)
         while pos < size:
             if pos + _RECORD.size > size:
                 self._note(pos, size, "a record header is cut off")
@@ -190,7 +191,7 @@ class Salvage:
             pos = stop
 
     @staticmethod
-    def _message(data: bytes, start: int, stop: int) -> SalvagedMessage:
+    def _message(data: bytes | mmap.mmap, start: int, stop: int) -> SalvagedMessage:
         channel, _, log_time, publish_time = _MESSAGE.unpack_from(data, start)
         return channel, log_time, publish_time, data[start + _MESSAGE.size : stop]
 

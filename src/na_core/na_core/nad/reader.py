@@ -16,6 +16,7 @@ from na_core.nad.errors import SchemaError
 from na_core.nad.locate import SUFFIXES
 from na_core.nad.metadata import FILE_NAME
 from na_core.nad.raw_bag import RawBag
+from na_core.nad.writer import is_locked
 
 TIME_BASES = ("header", "log")
 MAX_GAP = 1.0
@@ -85,6 +86,15 @@ def episode_from(
         if track is not None:
             tracks[topic.name] = track
     return Episode(bag.path, content, tracks, tuple(bag.remarks + remarks))
+
+
+def find_unfinished(root: Path | str) -> list[Path]:
+    """Return the directories directly below `root` that a dead recorder left behind, sorted."""
+    root = Path(root)
+    if not root.is_dir():
+        return []
+    parts = sorted(item for item in root.glob(".*.part") if item.is_dir())
+    return [part for part in parts if not is_locked(part)]
 
 
 def find_episodes(root: Path | str) -> Iterator[Path]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -131,7 +132,13 @@ def _kind(file: Path) -> str:
 
 
 def _salvaged(file: Path, report: RecoverReport) -> Iterator[tuple[RawTopic, int, int, bytes]]:
-    salvage = Salvage(file.read_bytes())
+    with file.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        yield from _salvaged_from(Salvage(data), file, report)
+
+
+def _salvaged_from(
+    salvage: Salvage, file: Path, report: RecoverReport
+) -> Iterator[tuple[RawTopic, int, int, bytes]]:
     topics: dict[int, RawTopic] = {}
     unknown = 0
     for channel_id, log_time, publish_time, data in salvage.messages():

@@ -21,7 +21,7 @@ from na_core.nad.layout import (
     LABEL_SOURCES,
     TOPICS_BY_NAME,
 )
-from na_core.nad.reader import find_episodes, load_episode, read_episode
+from na_core.nad.reader import find_episodes, find_unfinished, load_episode, read_episode
 from na_core.nad.schemas import default_source, store_from_texts
 from na_core.nad.typestore import encode, nad_typestore
 from na_core.nad.writer import EpisodeWriter
@@ -243,6 +243,9 @@ def test_find_episodes_leaves_unfinished_ones_out(tmp_path: Path) -> None:
     for name in ("b", "a"):
         write_example(tmp_path / name, Example(seconds=1))
     EpisodeWriter(tmp_path / "c").abandon()
+    running = EpisodeWriter(tmp_path / "d")
+    assert find_unfinished(tmp_path) == [tmp_path / ".c.part"]
+    running.discard()
     assert [path.name for path in find_episodes(tmp_path)] == ["a", "b"]
     assert list(find_episodes(tmp_path / "a")) == [tmp_path / "a"]
 
