@@ -1,0 +1,374 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Feetech STS servos of one arm: a heartbeat, one contiguous read and one goal write per tick.
+
+Registers: FEETECH memory table of the STS3215 (na_core.control_tables.feetech_sts).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from na_core.control_tables import FEETECH_BAUD_RATES, FEETECH_STS, span
+from na_core.raw_si import JointConversion
+from na_core.robot_spec import RobotSpec
+from na_teleop.buses.base import Array, BoolArray, BusSample, ServoBus, TorqueOffReport
+from na_teleop.buses.dynamixel_settings import Role, Setting
+from na_teleop.buses.errors import BusError, ServoError
+from na_teleop.buses.feetech_line import FeetechLine
+from na_teleop.buses.feetech_packets import HARDWARE_ERROR_BITS
+from na_teleop.buses.feetech_reply import (
+    READ_ADDRESS,
+    READ_LENGTH,
+    Measured,
+    agree,
+    decode,
+    plausible,
+)
+from na_teleop.buses.feetech_settings import FULL_TORQUE, required_settings
+from na_teleop.buses.noise_guard import NoiseGuard
+from na_teleop.buses.port import SerialPort
+
+TABLE_LENGTH = FEETECH_STS["present_current"].end
+BEATS = 8  # heartbeat values: torque limit 1000, 999, … 993 (0.1 % of stall each)
+NOISY_ASKS = 4  # most questions per tick on a line that garbles
+NOISY_SHARE = 0.6  # of the control period, after which no further question is asked
+
+
+@dataclass(frozen=True, slots=True)
+class FeetechOptions:
+    """Choices of the bus.
+
+    Attributes:
+        baud: rate [bit/s]; None takes the robot file's.
+        role: leader or follower; decides which settings are needed.
+        retries: extra reads per tick for servos that did not answer.
+        latency_s: reply time allowed beyond the wire [s]; None: from the adapter.
+        align_tolerance_counts: largest goal-to-present distance at which torque may go on.
+        reset_geometry: also write the homing offset in `configure`.
+
+    """
+
+    baud: int | None = None
+    role: Role = Role.FOLLOWER
+    retries: int = 1
+    latency_s: float | None = None
+    align_tolerance_counts: int = 114  # 10 degrees
+    reset_geometry: bool = False
+
+
+class FeetechBus(ServoBus):
+    """ServoBus on the STS protocol.
+
+    STS servos have no clock of their own. Each tick therefore begins with a heartbeat, a torque
+    limit that differs by a few thousandths from tick to tick and is read back with the values: a
+    servo that repeats old values repeats its old heartbeat too.
+    """
+
+    baud_rates: Mapping[int, int] = FEETECH_BAUD_RATES
+    hardware_error_bits: Mapping[int, str] = HARDWARE_ERROR_BITS
+    identity_block = (READ_ADDRESS, READ_LENGTH)
+    first_firmware_with_watchdog: int | None = None  # there is none
+
+    def __init__(
+        self,
+        spec: RobotSpec,
+        port: str,
+        options: FeetechOptions | None = None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Prepare for the servos of `spec` on `port`; opens nothing. `clock` in seconds."""
+        super().__init__(spec, port)
+        self.options = options or FeetechOptions()
+        if spec.bus is None or spec.bus.protocol != "feetech":
+            raise ServoError(
+                f"robot {spec.robot!r} does not speak feetech",
+                port=port,
+                remedy="use the bus family named under `bus.protocol` in the robot file",
+            )
+        self.baud = self.options.baud or spec.bus.baud
+        self.serial = SerialPort(port, self.baud, latency_s=self.options.latency_s)
+        self.line = FeetechLine(self.serial, self.counters)
+        self.conversion = JointConversion(spec)
+        self._raw_limits: tuple[np.ndarray, np.ndarray] | None = None
+        self._missing: set[int] = set()
+        self._beat = 0
+        self._off_beat = np.zeros(self.n, dtype=bool)
+        self._torque_expected = False
+        self._hardware_error = np.zeros(self.n, dtype=np.uint8)
+        self._stamp_ns = 0
+        self._guard = NoiseGuard(agree)
+        self._budget_s = NOISY_SHARE / spec.control_rate
+        self._clock = clock
+
+    # -- port ----------------------------------------------------------------------------
+
+    @property
+    def is_open(self) -> bool:
+        """True between `open` and `close`."""
+        return bool(self.serial.is_open)
+
+    def open(self) -> None:
+        """Open and lock the port; writes nothing to servos."""
+        self.serial.openPort()
+        self._missing.clear()
+        self._guard.forget()
+        self._off_beat[:] = False
+
+    def close(self) -> None:
+        """Close the port; never raises; leaves torque as it is."""
+        self.serial.closePort()
+
+    # -- the tick ------------------------------------------------------------------------
+
+    def read(self) -> BusSample:
+        """Send the heartbeat and read registers 40 to 70 of every servo.
+
+        Servos that stay silent, or whose values could not be confirmed on a line that garbles,
+        come back invalid.
+        """
+        self.counters.reads += 1
+        self._beat = (self._beat + 1) % BEATS
+        self._guard.begin()
+        images: dict[int, bytes] = {}
+        stamp_ns = 0
+        began = time.monotonic()
+        noisy = self._guard.noisy(self.counters.corrupt_packets, self._clock())
+        asked = 0
+        while True:
+            wanted = [id for id in self.ids if id not in images]
+            if asked and not noisy:  # a servo already silent in the last tick is not asked twice
+                wanted = [id for id in wanted if id not in self._missing]
+            if not wanted or asked >= (NOISY_ASKS if noisy else 1 + self.options.retries):
+                break
+            if asked >= 2 and time.monotonic() - began > self._budget_s:
+                break
+            self.counters.read_retries += bool(asked)
+            if not asked or noisy:
+                self._send_beat()
+            got = self.line.sync_read(wanted, READ_ADDRESS, READ_LENGTH)
+            asked += 1
+            if got and not stamp_ns:
+                stamp_ns = self.serial.first_byte_ns or 0
+            whole = {id: status.data for id, status in got.items() if plausible(status.data)}
+            self.counters.corrupt_packets += len(got) - len(whole)
+            noisy = self._guard.noisy(self.counters.corrupt_packets, self._clock())
+            for id, image in whole.items():
+                if not noisy or self._guard.confirmed(id, image):
+                    images[id] = image
+        self._missing = {id for id in self.ids if id not in images}
+        return self._sample(images, stamp_ns)
+
+    @property
+    def _limit(self) -> int:
+        return FULL_TORQUE - self._beat
+
+    def _send_beat(self) -> None:
+        self.line.sync_write(FEETECH_STS["torque_limit"], {id: self._limit for id in self.ids})
+
+    def _sample(self, images: Mapping[int, bytes], stamp_ns: int) -> BusSample:
+        self.counters.fresh_reads += len(images) == self.n
+        self.counters.failed_reads += not images
+        self.counters.partial_reads += 0 < len(images) < self.n
+        if stamp_ns and images:
+            self._stamp_ns = stamp_ns
+        valid = np.array([id in images for id in self.ids], dtype=bool)
+        self.counters.missed += ~valid
+        measured = decode([images.get(id) for id in self.ids], self.conversion)
+        repeated = self._repeated(measured, valid)
+        self.counters.repeated_values += int(np.count_nonzero(repeated))
+        self._hardware_error = np.where(valid, measured.error, self._hardware_error).astype(
+            np.uint8
+        )
+        return BusSample(
+            stamp_ns=self._stamp_ns,
+            position=measured.position,
+            velocity=measured.velocity,
+            current=measured.current,
+            load=measured.load,
+            voltage=measured.voltage,
+            temperature=measured.temperature,
+            position_trajectory=np.full(self.n, np.nan),
+            raw_position=measured.raw_position,
+            hardware_error=self._hardware_error.copy(),
+            valid=valid,
+            fresh=bool(valid.all() and not repeated.any()),
+            tick_ms=np.full(self.n, -1, dtype=np.int64),
+            repeated=repeated,
+            rebooted=valid & ~measured.torque & self._torque_expected,
+        )
+
+    def _repeated(self, measured: Measured, valid: BoolArray) -> BoolArray:
+        """Return which servos did not answer with this tick's heartbeat, now or last time.
+
+        A frozen heartbeat comes true by chance once in BEATS ticks, but never twice in a row.
+        """
+        off_beat = valid & (measured.torque_limit != self._limit)
+        repeated = off_beat | (valid & self._off_beat)
+        self._off_beat = np.where(valid, off_beat, self._off_beat)
+        return np.asarray(repeated, dtype=bool)
+
+    def write_goal(self, q: Array) -> Array:
+        """Send one goal per joint, (n,) [rad or m]; returns what the registers hold."""
+        goal = np.asarray(q, dtype=np.float64)
+        if goal.shape != (self.n,):
+            raise ValueError(f"goal has shape {goal.shape}, expected ({self.n},)")
+        raw = self.conversion.raw_from_position(goal).astype(np.int64)
+        if self._raw_limits is not None:
+            raw = np.clip(raw, *self._raw_limits)
+        self.line.sync_write(
+            FEETECH_STS["goal_position"],
+            {id: int(count) for id, count in zip(self.ids, raw, strict=True)},
+        )
+        self.counters.goal_writes += 1
+        return self.conversion.position_from_raw(raw)
+
+    # -- torque --------------------------------------------------------------------------
+
+    def enable_torque(self) -> None:
+        """Lock EEPROM and switch torque on everywhere or nowhere; see ServoBus."""
+        self._require_alignment()
+        try:
+            for id in self.ids:
+                self.line.write_confirmed(id, FEETECH_STS["lock"], 1)
+                self.line.write(id, FEETECH_STS["torque_enable"], 1)
+            on = self.torque_enabled()
+            if not on.all():
+                silent = [id for id, flag in zip(self.ids, on, strict=True) if not flag]
+                raise ServoError(
+                    f"servos {silent} on {self.port} accepted torque on but report it off",
+                    port=self.port,
+                    id=silent[0],
+                    register="torque_enable",
+                    remedy="A latched error (register 65) keeps torque off until the supply is "
+                    "switched off and on",
+                )
+            self._torque_expected = True
+        except BusError:
+            self.disable_torque()
+            raise
+
+    def _require_alignment(self) -> None:
+        """Refuse torque while a goal register is far from the present position."""
+        tolerance = self.options.align_tolerance_counts
+        address, length = span(FEETECH_STS, "goal_position", "present_position")
+        far = []
+        for id in self.ids:
+            data = self.line.read_bytes(id, address, length, name="goal_position")
+            goal = FEETECH_STS["goal_position"].decode(data[:2])
+            present = FEETECH_STS["present_position"].decode(data[-2:])
+            if abs(goal - present) > tolerance:
+                far.append(f"id {id}: goal {goal}, present {present}")
+        if far:
+            raise ServoError(
+                f"torque refused on {self.port}: goal registers differ from the present position "
+                f"by more than {tolerance} counts ({'; '.join(far)})",
+                port=self.port,
+                register="goal_position",
+                remedy="Write the present position as goal first; if it does not stick, the "
+                "joint stands outside its Min/Max Position Limit: move it inside by hand",
+            )
+
+    def disable_torque(self) -> TorqueOffReport:
+        """Switch torque off: all at once, then each by itself, whatever fails on the way.
+
+        An acknowledgement of this family does not mean "done": every servo is read back.
+        """
+        register = FEETECH_STS["torque_enable"]
+        self._torque_expected = False
+        released: list[int] = []
+        failed: dict[int, str] = {}
+        if not self.is_open:
+            return TorqueOffReport((), {id: f"port {self.port} is not open" for id in self.ids})
+        try:
+            self.line.sync_write(register, {id: 0 for id in self.ids})
+        except BusError as error:
+            failed = {id: error.message for id in self.ids}
+        for id in self.ids:
+            try:
+                self.line.write_confirmed(id, register, 0)
+                released.append(id)
+                failed.pop(id, None)
+            except BusError as error:
+                failed[id] = error.message
+        return TorqueOffReport(tuple(released), failed)
+
+    def torque_enabled(self) -> BoolArray:
+        """Ask every servo whether its torque is on, (n,)."""
+        register = FEETECH_STS["torque_enable"]
+        return np.array([self.line.read(id, register) == 1 for id in self.ids])
+
+    # -- settings ------------------------------------------------------------------------
+
+    def settings(self, joint: int) -> tuple[Setting, ...]:
+        """Return the settings that joint number `joint` needs."""
+        return required_settings(self.spec, joint, self.options.role)
+
+    def configure(self) -> list[str]:
+        """Write the required settings that differ; learn the position limits.
+
+        ServoError when an EEPROM setting must change while torque is on, or does not stick.
+        """
+        changed: list[str] = []
+        low: list[int] = []
+        high: list[int] = []
+        for joint, id in enumerate(self.ids):
+            table = self.read_table(id)
+            limits = table["min_position_limit"], table["max_position_limit"]
+            turns = limits == (0, 0)  # multi-turn: positions are not limited
+            low.append(-(1 << 15) + 1 if turns else limits[0])
+            high.append((1 << 15) - 1 if turns else limits[1])
+            for setting in self.settings(joint):
+                present = table[setting.register]
+                may = setting.ours or self.options.reset_geometry
+                if present != setting.value and may:
+                    self.write_setting(id, setting.register, setting.value)
+                    changed.append(f"id {id}: {setting.register} {present} → {setting.value}")
+        self._raw_limits = (np.array(low, dtype=np.int64), np.array(high, dtype=np.int64))
+        return changed
+
+    def write_setting(self, id: int, name: str, value: int) -> None:
+        """Write a register so that it stays: EEPROM is unlocked for the moment of writing.
+
+        ServoError when torque is on there (EEPROM only) or the value does not stick; ValueError
+        when the register cannot hold `value`.
+        """
+        register = FEETECH_STS[name]
+        if not register.eeprom:
+            self.line.write_confirmed(id, register, value)
+            return
+        if self.line.read(id, FEETECH_STS["torque_enable"]):
+            raise ServoError(
+                f"servo {id} on {self.port}: {name} lies in EEPROM and is not written while "
+                "torque is on",
+                port=self.port,
+                id=id,
+                register=name,
+                remedy="Settings in EEPROM can only change while torque is off",
+            )
+        self.line.write_confirmed(id, FEETECH_STS["lock"], 0)
+        try:
+            self.line.write_confirmed(id, register, value)
+        finally:
+            self.line.write_confirmed(id, FEETECH_STS["lock"], 1)
+
+    def read_table(self, id: int) -> dict[str, int]:
+        """Return registers 0 to 70 of servo `id` by name, raw values, from one read."""
+        data = self.line.read_bytes(id, 0, TABLE_LENGTH, name="memory table")
+        return {
+            register.name: register.decode(data[register.address : register.end])
+            for register in FEETECH_STS.values()
+        }
+
+    def reboot(self, id: int) -> None:
+        """Refuse: the vendor's SDK knows no restart; see ServoBus."""
+        raise ServoError(
+            f"id {id}: an STS servo cannot be restarted over the bus",
+            port=self.port,
+            id=id,
+            remedy="Remove the cause, then switch the servo supply off and on",
+        )
