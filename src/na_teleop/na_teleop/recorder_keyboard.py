@@ -33,7 +33,7 @@ class RecorderKeyboard(Node):
     def __init__(self) -> None:
         """Create the clients; parameters name the recorder and the base frame of labels."""
         super().__init__("recorder_keyboard")
-        recorder = self.declare_parameter("recorder", "recorder").value
+        recorder = self.declare_parameter("recorder", "recorder_node").value
         self._frame = str(self.declare_parameter("base_frame", "link1").value)
         self._start = self.create_client(StartEpisode, f"{recorder}/start_episode")
         self._stop = self.create_client(StopEpisode, f"{recorder}/stop_episode")

@@ -7,6 +7,7 @@ import importlib
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -48,11 +49,11 @@ class RecorderNode(Node):
 
     def __init__(self, **kwargs: Any) -> None:
         """Declare parameters, subscribe to every topic of the layout, offer the services."""
-        super().__init__("recorder", **kwargs)
+        super().__init__("recorder_node", **kwargs)
         values = self._declare()
         self._urgent = False
         self.session = RecorderSession(
-            parameters.config_from(values),
+            replace(parameters.config_from(values), namespace=self.get_namespace()),
             self._with_robot(parameters.defaults_from(values, _software_version())),
             offered=self._offered,
             report=self._report,

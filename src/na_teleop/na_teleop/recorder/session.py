@@ -33,7 +33,8 @@ class SessionError(Exception):
 class RecorderConfig:
     """Settings of a recorder; sizes in [bytes], times in [s].
 
-    `expected` are the topics whose absence is reported `patience` after the start.
+    `expected` are the topics whose absence is reported `patience` after the start. `namespace` is
+    where the recorder listens; episodes use the names of the layout all the same.
     """
 
     out_dir: Path
@@ -43,6 +44,7 @@ class RecorderConfig:
     reserve_bytes: int = 1 << 30
     split_bytes: int = 4 << 30
     flush_period: float = 0.25
+    namespace: str = "/"
 
 
 @dataclass
@@ -137,7 +139,11 @@ class RecorderSession:
                 split_bytes=self.config.split_bytes,
                 reserve_bytes=self.config.reserve_bytes,
                 free=self._free,
-                custom_data={"episode": info.episode, "robot": info.robot},
+                custom_data={
+                    "episode": info.episode,
+                    "robot": info.robot,
+                    "namespace": self.config.namespace,
+                },
             )
         except (NadError, ValueError) as error:
             raise SessionError(f"cannot start: {error}") from error

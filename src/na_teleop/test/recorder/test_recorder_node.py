@@ -25,6 +25,7 @@ from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import JointState
 
 from na_core.nad.layout import FOLLOWER_JOINT_STATES, FOLLOWER_TELEMETRY, LEADER_TELEMETRY
+from na_core.nad.raw_bag import RawBag
 from na_core.nad.reader import find_episodes, read_episode
 from na_core.nad.validate import validate
 from na_msgs.msg import ActuatorTelemetry, ForceLabel
@@ -90,7 +91,7 @@ class World:
         self.until(lambda: seen[FOLLOWER_JOINT_STATES] == self.sent)
 
     def call(self, kind: Any, name: str, request: Any) -> Any:
-        client = self.peer.create_client(kind, f"/recorder/{name}")
+        client = self.peer.create_client(kind, f"/recorder_node/{name}")
         self.until(client.service_is_ready)
         future = client.call_async(request)
         self.until(future.done)
@@ -200,6 +201,24 @@ def test_auto_start_and_auto_mode(world: World) -> None:
     world.until(lambda: world.recorder.session.kept == 2)
     world.until(lambda: not world.recorder.session.recording)
     assert len(list(find_episodes(world.out_dir))) == 2
+
+
+def test_a_namespaced_recorder_keeps_the_names_of_the_layout(world: World) -> None:
+    options = [Parameter("out_dir", value=str(world.out_dir)), Parameter("auto_start", value=True)]
+    options.append(Parameter("disk_reserve_mb", value=0.0))
+    world.recorder = RecorderNode(
+        context=world.context, namespace="/left", parameter_overrides=options
+    )
+    world.executor.add_node(world.recorder)
+    publisher = world.peer.create_publisher(ActuatorTelemetry, f"/left{FOLLOWER_TELEMETRY}", 100)
+    world.until(lambda: publisher.get_subscription_count() > 0)
+    publisher.publish(ActuatorTelemetry(name=JOINTS, position=[0.0] * 5))
+    world.until(lambda: world.recorder.session.recording)
+    publisher.publish(ActuatorTelemetry(name=JOINTS, position=[0.0] * 5, sequence=1))
+    world.until(lambda: world.recorder.session.seen[FOLLOWER_TELEMETRY] == 2)
+    path = world.recorder.session.stop().path
+    assert len(read_episode(path).follower or ()) == 1
+    assert RawBag(path).custom_data()["namespace"] == "/left"
 
 
 def test_bad_start_parameters_are_refused(world: World) -> None:
