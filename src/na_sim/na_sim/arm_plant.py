@@ -24,6 +24,10 @@ HandPath = Callable[[float], Array]
 HAND_INTERVAL = 0.004  # s; a hand's target moves in straight pieces of this length
 HAND_STIFFNESS = 12.0  # N m/rad at the servo shaft (guess: two fingers on a link)
 HAND_DAMPING = 0.08  # N m s/rad
+# Fingers weigh next to nothing at the servo shaft (1e-5 kg m2): what is a light touch on a link
+# would shake them from one physics step to the next.
+FINGER_STIFFNESS = 6.0  # N m/rad
+FINGER_DAMPING = 0.004  # N m s/rad
 HAND_TORQUE = 2.0  # N m, the most that the operator exerts per joint
 TIME_BASED_BIT = 0x04
 LONGEST_ADVANCE = 5.0  # s; a caller that slept longer is served from here on
@@ -74,8 +78,10 @@ class ArmPlant:
         """Let an operator hold the arm along `hand` (time [s] -> positions (n,)), or let go."""
         self._hand = hand
         h = self.core.hand[0]
-        h["stiffness"] = HAND_STIFFNESS if hand is not None else 0.0
-        h["damping"] = HAND_DAMPING
+        fingers = np.array([joint.type == "prismatic" for joint in self.core.robot.joints])
+        stiffness = np.where(fingers, FINGER_STIFFNESS, HAND_STIFFNESS)
+        h["stiffness"] = stiffness if hand is not None else 0.0
+        h["damping"] = np.where(fingers, FINGER_DAMPING, HAND_DAMPING)
         h["limit"] = HAND_TORQUE
         h["rate"] = 0.0
         if hand is not None:
