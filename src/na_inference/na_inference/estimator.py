@@ -180,6 +180,7 @@ class Estimator:
     def _forget(self) -> None:
         self.model.runner.reset()
         self.gate.reset()
+        self.tare.interrupt()
         self._memory = None
 
     def _features(self, reading: Reading) -> Array:

@@ -55,7 +55,8 @@ class Tare:
         self.pose: Array | None = None
         self._still = np.asarray(still, dtype=np.float64)
         self._largest = largest
-        self._seconds = seconds
+        self._seconds, self._dt = seconds, dt
+        self._last_goal: Array | None = None
         self._needed = max(2, round(seconds / dt))
         self._samples: deque[_Sample] = deque(maxlen=self._needed)
 
@@ -83,10 +84,10 @@ class Tare:
             trouble = "in contact"
         if not trouble and bool((np.abs(velocity) > self._still).any()):
             trouble = "moving"
-        if not trouble and self._samples and not self._samples[-1].trouble:
+        if not trouble and self._last_goal is not None:
             # A goal that creeps is motion to come.
-            if bool((np.abs(goal - self._last_goal) > 0.2 * self._still).any()):
-                trouble = "moving"
+            creep = np.abs(goal - self._last_goal) > self._still * self._dt
+            trouble = "moving" if bool(creep.any()) else ""
         self._last_goal = np.array(goal)
         self._samples.append(_Sample(stamp_ns, np.array(force), np.array(position), trouble))
 
@@ -132,8 +133,7 @@ class Tare:
         """Largest joint distance from where the bias was measured [rad or m]; NaN for never."""
         return float("nan") if self.pose is None else float(np.max(np.abs(position - self.pose)))
 
-    def clear(self) -> None:
-        """Drop the bias and the memory: another model has another one."""
-        self.bias = np.zeros(3)
-        self.stamp_ns, self.pose = 0, None
+    def interrupt(self) -> None:
+        """Forget the last second: ticks have been missing."""
         self._samples.clear()
+        self._last_goal = None

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from na_core.control_tables import DYNAMIXEL_BAUD_RATES
+from collections.abc import Mapping
+
 from na_core.servo_models import SERVO_MODELS
 from na_teleop.buses.base import ServoBus
 from na_teleop.buses.dynamixel import DynamixelBus
@@ -22,25 +23,17 @@ from na_teleop.preflight_report import (
 __all__ = ["PreflightError", "PreflightReport", "require_preflight", "run_preflight"]
 
 COLLISION_TRIES = 4
-FIRST_FIRMWARE_WITH_WATCHDOG = 38  # e-manual, XM430-W350, Bus Watchdog (98)
 LIMIT_SLACK_COUNTS = 16  # about 1.4 degrees
 HOT_MARGIN_C = 5
-HARDWARE_ERROR_BITS = {
-    0: "input voltage",
-    2: "overheating",
-    3: "motor encoder",
-    4: "electrical shock",
-    5: "overload",
-}
 
 
-def hardware_error_text(bits: int) -> str:
-    """Name the bits of Hardware Error Status (X series), e.g. '0x20 (overload)'."""
-    names = [HARDWARE_ERROR_BITS.get(i, f"bit {i}") for i in range(8) if bits >> i & 1]
+def hardware_error_text(bits: int, names_of: Mapping[int, str] = HARDWARE_ERROR_BITS) -> str:
+    """Name the bits of Hardware Error Status (default: X series), e.g. '0x20 (overload)'."""
+    names = [names_of.get(i, f"bit {i}") for i in range(8) if bits >> i & 1]
     return f"0x{bits:02x} ({', '.join(names) or 'none'})"
 
 
-def require_preflight(bus: ServoBus) -> PreflightReport:
+def require_preflight(bus: InspectableBus) -> PreflightReport:
     """Run the preflight; raise PreflightError with the full report when the start is refused."""
     report = run_preflight(bus)
     if not report.ok:
@@ -48,14 +41,17 @@ def require_preflight(bus: ServoBus) -> PreflightReport:
     return report
 
 
-def run_preflight(bus: ServoBus) -> PreflightReport:
+def run_preflight(bus: InspectableBus) -> PreflightReport:
     """Open the port if need be and check everything that can be checked without writing.
 
     Port troubles become findings too, so that there is one report whatever is wrong. The port
     is left open when it could be opened. TypeError for a bus family without a preflight.
     """
-    if not isinstance(bus, DynamixelBus):
-        raise TypeError(f"no preflight for {type(bus).__name__}; expected a DynamixelBus")
+    if not isinstance(bus, InspectableBus):
+        raise TypeError(
+            f"no preflight for {type(bus).__name__}; expected a bus that offers what "
+            "na_teleop.buses.inspection.InspectableBus names"
+        )
     role = bus.options.role
     report = PreflightReport(bus.port, str(role), bus.baud, bus.ids)
     try:
@@ -69,7 +65,7 @@ def run_preflight(bus: ServoBus) -> PreflightReport:
             if id in report.servos:
                 _check_servo(bus, report, joint, role)
         _check_settings(bus, report, role)
-        _check_firmware(report)
+        _check_firmware(bus, report)
     except PortError as error:
         report.error(f"port ({error.problem})", error.message, error.remedy, bus.ids)
         if error.port_is_gone:
@@ -80,7 +76,7 @@ def run_preflight(bus: ServoBus) -> PreflightReport:
 # -- who is there ----------------------------------------------------------------------------
 
 
-def _find_servos(bus: DynamixelBus, report: PreflightReport) -> None:
+def _find_servos(bus: InspectableBus, report: PreflightReport) -> None:
     missing: list[int] = []
     for joint, id in enumerate(bus.ids):
         if _shared_id(bus, report, id):
@@ -117,11 +113,11 @@ def _find_servos(bus: DynamixelBus, report: PreflightReport) -> None:
         _explain_missing(bus, report, missing)
 
 
-def _shared_id(bus: DynamixelBus, report: PreflightReport, id: int) -> bool:
+def _shared_id(bus: InspectableBus, report: PreflightReport, id: int) -> bool:
     """Report an id at which several servos talk at once: their replies garble each other."""
     garbled = 0
     for _ in range(COLLISION_TRIES):
-        replies, heard = bus.line.overhear(id, READ_ADDRESS, READ_LENGTH)
+        replies, heard = bus.line.overhear(id, *bus.identity_block)
         if len(replies) == 1 or heard == 0:
             return False
         garbled += 1
@@ -136,7 +132,7 @@ def _shared_id(bus: DynamixelBus, report: PreflightReport, id: int) -> bool:
     return True
 
 
-def _explain_missing(bus: DynamixelBus, report: PreflightReport, missing: list[int]) -> None:
+def _explain_missing(bus: InspectableBus, report: PreflightReport, missing: list[int]) -> None:
     """Look for absent servos at other rates and under other ids."""
     elsewhere = _scan_other_bauds(bus, missing)
     for baud, ids in elsewhere.items():
@@ -162,14 +158,14 @@ def _explain_missing(bus: DynamixelBus, report: PreflightReport, missing: list[i
     elif len(missing) == bus.n and not found:
         remedy = (
             "No servo answers at any rate: check the servo supply, the cable, that the port is "
-            "the right one, and that the servos use Protocol 2.0"
+            "the right one, and that the servos speak the protocol of the robot file"
         )
     else:
         remedy = (
             "Check the cable between the last servo that answers and the first that does not, "
             "and the id in the servo"
         )
-    rates = ", ".join(str(baud) for baud in _other_bauds(bus.baud))
+    rates = ", ".join(str(baud) for baud in _other_bauds(bus))
     report.error(
         "absent id",
         f"no reply from {names} on {bus.port} at {bus.baud} baud, nor at {rates}",
@@ -178,18 +174,18 @@ def _explain_missing(bus: DynamixelBus, report: PreflightReport, missing: list[i
     )
 
 
-def _other_bauds(baud: int) -> list[int]:
+def _other_bauds(bus: InspectableBus) -> list[int]:
     """Return the rates to search, the factory's first."""
-    rates = [57_600, *DYNAMIXEL_BAUD_RATES.values()]
-    usable = [rate for rate in rates if rate != baud and baud_constant(rate) is not None]
+    rates = [57_600, *bus.baud_rates.values()]
+    usable = [rate for rate in rates if rate != bus.baud and baud_constant(rate) is not None]
     return list(dict.fromkeys(usable))
 
 
-def _scan_other_bauds(bus: DynamixelBus, missing: list[int]) -> dict[int, list[int]]:
+def _scan_other_bauds(bus: InspectableBus, missing: list[int]) -> dict[int, list[int]]:
     found: dict[int, list[int]] = {}
     left = list(missing)
     try:
-        for baud in _other_bauds(bus.baud):
+        for baud in _other_bauds(bus):
             if not left:
                 break
             bus.line.set_baud(baud)
@@ -206,17 +202,17 @@ def _scan_other_bauds(bus: DynamixelBus, missing: list[int]) -> dict[int, list[i
 # -- one servo -------------------------------------------------------------------------------
 
 
-def _check_servo(bus: DynamixelBus, report: PreflightReport, joint: int, role: Role) -> None:
+def _check_servo(bus: InspectableBus, report: PreflightReport, joint: int, role: Role) -> None:
     facts = report.servos[bus.ids[joint]]
     if not facts.registers:
         return
     _check_supply(bus, report, facts)
-    _check_state(report, facts, role)
+    _check_state(bus, report, facts, role)
     if role is Role.FOLLOWER:
         _check_range(bus, report, joint)
 
 
-def _check_settings(bus: DynamixelBus, report: PreflightReport, role: Role) -> None:
+def _check_settings(bus: InspectableBus, report: PreflightReport, role: Role) -> None:
     """Compare settings; servos that differ in the same register share one finding."""
     differing: dict[Setting, list[str]] = {}
     concerned: dict[Setting, list[int]] = {}
@@ -224,7 +220,7 @@ def _check_settings(bus: DynamixelBus, report: PreflightReport, role: Role) -> N
         facts = report.servos.get(id)
         if facts is None or not facts.registers:
             continue
-        for setting in required_settings(bus.spec, joint, role):
+        for setting in bus.settings(joint):
             holds = facts.registers[setting.register]
             if holds != setting.value:
                 differing.setdefault(setting, []).append(f"{holds} in id {id}")
@@ -244,7 +240,7 @@ def _check_settings(bus: DynamixelBus, report: PreflightReport, role: Role) -> N
             )
 
 
-def _check_supply(bus: DynamixelBus, report: PreflightReport, facts: ServoFacts) -> None:
+def _check_supply(bus: InspectableBus, report: PreflightReport, facts: ServoFacts) -> None:
     supply = bus.spec.supply
     if supply is None:
         return
@@ -259,7 +255,9 @@ def _check_supply(bus: DynamixelBus, report: PreflightReport, facts: ServoFacts)
         )
 
 
-def _check_state(report: PreflightReport, facts: ServoFacts, role: Role) -> None:
+def _check_state(
+    bus: InspectableBus, report: PreflightReport, facts: ServoFacts, role: Role
+) -> None:
     registers = facts.registers
     who = f"id {facts.id} ({facts.joint})"
     bits = registers["hardware_error_status"]
@@ -267,7 +265,7 @@ def _check_state(report: PreflightReport, facts: ServoFacts, role: Role) -> None
         report.add(
             Severity.ERROR if role is Role.FOLLOWER else Severity.NOTE,
             "hardware error",
-            f"{who} has latched {hardware_error_text(bits)}",
+            f"{who} has latched {hardware_error_text(bits, bus.hardware_error_bits)}",
             "Remove the cause, then switch the supply off and on (or restart the servo)",
             (facts.id,),
         )
@@ -287,7 +285,7 @@ def _check_state(report: PreflightReport, facts: ServoFacts, role: Role) -> None
             f"{who} has torque on, left by another program; it is switched off at start",
             ids=(facts.id,),
         )
-    if registers["bus_watchdog"] == -1:
+    if registers.get("bus_watchdog") == -1:
         report.add(
             Severity.NOTE,
             "watchdog",
@@ -296,9 +294,11 @@ def _check_state(report: PreflightReport, facts: ServoFacts, role: Role) -> None
         )
 
 
-def _check_range(bus: DynamixelBus, report: PreflightReport, joint: int) -> None:
+def _check_range(bus: InspectableBus, report: PreflightReport, joint: int) -> None:
     facts = report.servos[bus.ids[joint]]
     low, high = (facts.registers[f"{end}_position_limit"] for end in ("min", "max"))
+    if low == high == 0:
+        return  # an STS servo without limits (multi-turn)
     present = facts.registers["present_position"]
     if not low - LIMIT_SLACK_COUNTS <= present <= high + LIMIT_SLACK_COUNTS:
         report.error(
@@ -322,16 +322,24 @@ def _check_range(bus: DynamixelBus, report: PreflightReport, joint: int) -> None
         )
 
 
-def _check_firmware(report: PreflightReport) -> None:
+def _check_firmware(bus: InspectableBus, report: PreflightReport) -> None:
     by_version: dict[int, list[int]] = {}
+    first = bus.first_firmware_with_watchdog
+    if first is None and bus.options.role is Role.FOLLOWER:
+        report.add(
+            Severity.NOTE,
+            "watchdog",
+            "these servos have no bus watchdog: if this program dies they go on to the last goal "
+            "and stay there, torque on",
+        )
     for servo in report.servos.values():
         by_version.setdefault(servo.firmware, []).append(servo.id)
-        if servo.firmware < FIRST_FIRMWARE_WITH_WATCHDOG:
+        if first is not None and servo.firmware < first:
             report.add(
                 Severity.NOTE,
                 "firmware",
                 f"id {servo.id} has firmware {servo.firmware}, older than the bus watchdog "
-                f"({FIRST_FIRMWARE_WITH_WATCHDOG}): it will not stop by itself if we die",
+                f"({first}): it will not stop by itself if we die",
                 "Update it with the vendor's tool",
                 (servo.id,),
             )

@@ -48,6 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _evaluate(arguments: argparse.Namespace) -> int:
     import torch
+
     from na_core.robot_spec import load_robot_spec
     from na_training.data import read_folders
     from na_training.evaluation.gradients import gradient_table

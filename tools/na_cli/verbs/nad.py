@@ -133,8 +133,8 @@ def _leaks(arguments: argparse.Namespace) -> int:
     rows = audit(load_data_set(arguments.data), seed=arguments.seed)
     print_table(
         "leak audit: AUC of a classifier that sees no arm channel (0.5 = chance)",
-        ["channels", "target", "AUC", "shuffled", "over chance", "verdict"],
-        [[r.channels, r.target, r.auc, r.shuffled, r.excess, r.verdict] for r in rows],
+        ["channels", "target", "AUC", "shuffled", "its sd", "over chance", "verdict"],
+        [[r.channels, r.target, r.auc, r.shuffled, r.noise, r.excess, r.verdict] for r in rows],
     )
     for row in rows:
         if row.note:

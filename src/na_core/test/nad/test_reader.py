@@ -275,3 +275,20 @@ def test_real_bags_in_full(name: str, count: int, rate: float, joint: str) -> No
     assert (count - 1) / track.seconds[-1] == pytest.approx(rate, rel=1e-3)
     assert np.isfinite(track.position).all()
     assert track.segments.tolist() == [[0, count]]
+
+
+def test_duplicate_and_out_of_order_messages_lose_nothing(tmp_path: Path) -> None:
+    stamps = 10**18 + np.arange(100) * 16_666_667
+    rows = telemetry_template("follower", JOINTS).rows(
+        100, sequence=range(100), stamp_ns=stamps, position=np.arange(100.0)[:, None] * np.ones(5)
+    )
+    order = [*range(40), 41, 40, *range(42, 70), 69, 69, *range(70, 100)]
+    path = _telemetry_bag(tmp_path / "e", [rows[i] for i in order])
+    episode = read_episode(path)
+    track = episode.follower
+    assert track is not None and track.segments.tolist() == [[0, 100]]
+    assert track.position[:, 0].tolist() == list(range(100))
+    expected = f"{FOLLOWER_TELEMETRY}: 2 duplicates dropped, 1 late messages put back in order"
+    assert expected in episode.remarks
+    log = read_episode(path, time_base="log").follower
+    assert log is not None and log.position[:, 0].tolist() == list(range(100))

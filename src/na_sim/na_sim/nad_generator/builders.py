@@ -20,7 +20,8 @@ from na_sim.nad_generator.episode_plan import (
     PushPlan,
 )
 from na_sim.nad_generator.gripping import Grip, constant_block, draw_grip, fidget, with_grip
-from na_sim.nad_generator.workshop import GRIPPER_STYLES, Workshop
+from na_sim.nad_generator.strata import choose, normal_quantile, stratum
+from na_sim.nad_generator.workshop import GRIPPER_SHARES, GRIPPER_STYLES, Workshop
 
 Array = NDArray[np.float64]
 Rng = np.random.Generator
@@ -34,6 +35,7 @@ PUSH_POINT_SPREAD = 0.006  # m, around the end-effector origin
 FIDGET_SHARE = 0.7  # of the episodes whose gripper may act
 LOADED_PICKS = (0.35, 0.1, 0.3, 0.25)  # of GRIPPER_STYLES
 EMPTY_PICKS = (0.65, 0.2, 0.1, 0.05)
+SUPPLY_SPREAD = 0.15  # V, standard deviation of the open-circuit supply between episodes
 DITHER_SHARE = 0.5  # of hold episodes, when dither is asked for
 
 
@@ -56,6 +58,15 @@ class Maker:
         text = f"{row.category}-{row.task}-{row.variant}{suffix}-{self.order.index:03d}"
         return text.replace("+", "pos_").replace("/", "_")
 
+    def stratum(self, quantity: str, suffix: str = "") -> float:
+        """Evenly spread number in 0..1 for this episode, see strata.py."""
+        return stratum(quantity, self.order.row.key + suffix, self.seeds[0], self.order.index)
+
+    def grip(self, style: str | None = None, suffix: str = "", rng: Rng | None = None) -> Grip:
+        """Gripper use of this episode; styles come in even shares."""
+        chosen = style or choose(self.stratum("gripper", suffix), GRIPPER_STYLES, GRIPPER_SHARES)
+        return draw_grip(self.shop, rng or self.rng, chosen)
+
     def plan(self, path: Array, grip: Grip, **changes: object) -> EpisodePlan:
         """A plan with tremor, start temperature and identity filled in."""
         suffix = str(changes.pop("suffix", ""))
@@ -72,7 +83,8 @@ class Maker:
             "name": self.name(suffix),
             "seed": (*self.seeds, number),
             "leader": self.shop.tremble(self.rng, path),
-            "housing": self.shop.housing(self.rng),
+            "housing": self.shop.housing(self.rng, self.stratum("temperature", suffix)),
+            "supply": SUPPLY_SPREAD * normal_quantile(self.stratum("supply", suffix)),
             "split_group": self.name(),
             "block": block,
             "notes": f"gripper {grip.style}",
@@ -102,7 +114,7 @@ def _mass_of(variant: str) -> float:
 
 def _free(shop: Workshop, rng: Rng, order: Order, maker: Maker) -> list[EpisodePlan]:
     task, variant = order.row.task, order.row.variant
-    grip = draw_grip(shop, rng)
+    grip = maker.grip()
     if task == "circle":
         sense = 1 if variant == "counter_clockwise" else -1
         path = free_tasks.circle(shop, rng, maker.ticks, grip, sense)
@@ -129,8 +141,9 @@ def _load(shop: Workshop, rng: Rng, order: Order, maker: Maker) -> list[EpisodeP
     elif row.task == "pick_and_place":
         # There is more picking with loads than without: shares that level out what a closing
         # gripper tells.
-        style = str(rng.choice(GRIPPER_STYLES, p=LOADED_PICKS if mass > 0.0 else EMPTY_PICKS))
-    grip = draw_grip(shop, rng, style)
+        shares = LOADED_PICKS if mass > 0.0 else EMPTY_PICKS
+        style = choose(maker.stratum("gripper"), GRIPPER_STYLES, shares)
+    grip = maker.grip(style)
     build = load_tasks.pick_and_place if row.task == "pick_and_place" else load_tasks.go_up_and_stay
     carry = build(shop, rng, maker.ticks, grip)
     plan = maker.plan(
@@ -161,7 +174,9 @@ def _push(shop: Workshop, rng: Rng, order: Order, maker: Maker) -> list[EpisodeP
     for contact in (True, False):
         # Both trials follow the same intention; the operator's hand and gripper differ.
         rng.bit_generator.state = state
-        grip = draw_grip(shop, np.random.default_rng([*maker.seeds, int(contact), 7]))
+        suffix = "-contact" if contact else "-repeat"
+        own = np.random.default_rng([*maker.seeds, int(contact), 7])
+        grip = maker.grip(suffix=suffix, rng=own)
         if by_arm:
             pressing = push_tasks.press(shop, rng, maker.ticks, grip, tilt)
             path, plane, push = pressing.path, pressing.plane if contact else None, None
@@ -174,7 +189,7 @@ def _push(shop: Workshop, rng: Rng, order: Order, maker: Maker) -> list[EpisodeP
             maker.plan(
                 path,
                 grip,
-                suffix="-contact" if contact else "-repeat",
+                suffix=suffix,
                 variant=f"{row.variant}_{'contact' if contact else 'no_contact'}",
                 pair_id=pair,
                 split_group=pair,
@@ -194,7 +209,7 @@ def _tip_push(shop: Workshop, rng: np.random.Generator, force: Array) -> PushPla
 
 
 def _hold(shop: Workshop, rng: Rng, order: Order, maker: Maker) -> list[EpisodePlan]:
-    grip = draw_grip(shop, rng)
+    grip = maker.grip()
     path, spans = push_tasks.held_poses(shop, rng, maker.ticks, grip, (14.0, 20.0))
     push = None
     if order.row.variant == "pushed":
@@ -220,7 +235,7 @@ def _gauge(shop: Workshop, rng: Rng, order: Order, maker: Maker) -> list[Episode
     height_name, axis = order.row.variant.rsplit("_", 1)
     height = {"low": 0.06, "middle": 0.14, "high": 0.22}[height_name]
     direction = np.array(push_tasks.DIRECTIONS[axis])
-    grip = draw_grip(shop, rng)
+    grip = maker.grip()
     base = with_grip(shop.pose_at(rng, (0.20, 0.25), (height - 0.01, height + 0.01)), grip)
     pressing = push_tasks.press(
         shop,
@@ -239,7 +254,7 @@ def _condition(shop: Workshop, rng: Rng, order: Order, maker: Maker) -> list[Epi
     variant = order.row.variant
     restricted = variant.startswith("restricted")
     mass = WEIGHT if variant.endswith("_weight") and not variant.endswith("no_weight") else 0.0
-    grip = draw_grip(shop, rng)
+    grip = maker.grip()
     path = free_tasks.wander(shop, rng, maker.ticks, grip)
     choices = [j for j in shop.arm if j > 0]
     joint = int(choices[order.index % len(choices)])
@@ -266,7 +281,7 @@ def _condition(shop: Workshop, rng: Rng, order: Order, maker: Maker) -> list[Epi
 
 
 def _push_link(shop: Workshop, rng: Rng, order: Order, maker: Maker) -> list[EpisodePlan]:
-    grip = draw_grip(shop, rng)
+    grip = maker.grip()
     path, _ = push_tasks.held_poses(shop, rng, maker.ticks, grip, (10.0, 18.0))
     force = push_tasks.hand_forces(shop, rng, maker.ticks, peak=(1.0, 10.0))
     body, point = link_point(shop, order.row.variant, rng)

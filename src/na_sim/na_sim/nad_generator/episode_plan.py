@@ -69,6 +69,7 @@ class EpisodePlan:
         label_valid: whether the label may be used (T,).
         dither: added to the goal (T, n) [rad or m].
         housing: case temperatures at the start (n,) [degC].
+        supply: added to the unit's open-circuit supply voltage [V].
     """
 
     category: str
@@ -78,6 +79,7 @@ class EpisodePlan:
     seed: tuple[int, ...]
     leader: Array
     housing: Array
+    supply: float = 0.0
     payload: float = 0.0
     pair_id: str = ""
     split_group: str = ""

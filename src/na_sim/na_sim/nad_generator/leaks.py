@@ -25,7 +25,8 @@ WINDOW = 9  # ticks summarised per channel
 HIDDEN = 192  # random hidden units of the classifier
 RIDGE = 1e-2
 FOLDS = 5
-SHUFFLES = 4
+DIVISIONS = 4  # divisions into folds that are averaged
+SHUFFLES = 8
 ALLOWED = 0.05  # AUC above chance
 CHANNELS = ("gripper", "temperature_voltage", "temperature", "time")
 TARGETS = ("contact", "payload")
@@ -47,12 +48,16 @@ class EpisodeView:
 
 @dataclass(frozen=True)
 class LeakRow:
-    """One line of the audit: AUC with true and with shuffled episodes, and the verdict."""
+    """One line of the audit: AUC with true and with shuffled episodes, and the verdict.
+
+    `noise` is the standard deviation of the shuffled AUCs: what chance does with so few episodes.
+    """
 
     channels: str
     target: str
     auc: float
     shuffled: float
+    noise: float
     excess: float
     verdict: str
     note: str = ""
@@ -211,20 +216,24 @@ def audit(views: Sequence[EpisodeView], *, seed: int = 0) -> list[LeakRow]:
     for channels in CHANNELS:
         for target in TARGETS:
             labels = [view.targets[target] for view in views]
-            auc = cross_validated_auc(views, channels, labels, seed)
-            chance = float(
+            auc = float(
                 np.mean(
                     [
-                        cross_validated_auc(views, channels, _shuffled(views, target, rng), seed)
-                        for _ in range(SHUFFLES)
+                        cross_validated_auc(views, channels, labels, seed + k)
+                        for k in range(DIVISIONS)
                     ]
                 )
             )
+            by_chance = [
+                cross_validated_auc(views, channels, _shuffled(views, target, rng), seed)
+                for _ in range(SHUFFLES)
+            ]
+            chance, noise = float(np.mean(by_chance)), float(np.std(by_chance))
             excess = auc - max(chance, 0.5)
             note = ""
             verdict = "ok"
             if excess > ALLOWED:
                 note = HONEST.get(channels, "")
                 verdict = "physics" if note else "leak"
-            rows.append(LeakRow(channels, target, auc, chance, excess, verdict, note))
+            rows.append(LeakRow(channels, target, auc, chance, noise, excess, verdict, note))
     return rows

@@ -30,7 +30,6 @@ SETTLE = 1.5  # s at rest before the first tick
 WRITE_DELAY = 2  # physics steps (ms) between a tick's read and its goal reaching the servos
 TICK_JITTER = 0.0008  # s, standard deviation of the tick's moment
 PUSH_SLOT, PLANE_SLOT, BAND_SLOT, SUPPORT_SLOT = range(4)
-SUPPLY_SPREAD = 0.15  # V, standard deviation of the open-circuit supply between episodes
 SUPPORT_STIFFNESS = 1200.0  # N/m, a table under a carried thing
 SUPPORT_DAMPING = 15.0
 DRAIN_TICKS = int(FT_CAPACITY / FORCE_SENSOR_RATE * 40.0)
@@ -107,7 +106,7 @@ class Batch:
     def _place(self, k: int, plan: EpisodePlan) -> None:
         core = self.core
         # Mains and battery differ from day to day, the same for every kind of episode.
-        self.core.supply[k]["open_circuit"] += self.rngs[k].normal(0.0, SUPPLY_SPREAD)
+        self.core.supply[k]["open_circuit"] += plan.supply
         start = np.clip(plan.leader[0], self.robot.lower, self.robot.upper)
         core.reset(k, start, plan.housing)
         core.command[k] = holding_command(self.robot, core.parameters[k], self.sent[0, k])

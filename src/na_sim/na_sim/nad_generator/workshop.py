@@ -56,9 +56,12 @@ class Workshop:
         """Nominal tick times (count,) [s]."""
         return np.arange(count) / self.rate
 
-    def housing(self, rng: np.random.Generator) -> Array:
-        """Case temperatures at the start of an episode (n,) [degC]: one level, small spread."""
-        level = rng.uniform(*HOUSING_RANGE)
+    def housing(self, rng: np.random.Generator, stratum: float) -> Array:
+        """Case temperatures at the start of an episode (n,) [degC]: one level, small spread.
+
+        `stratum` in 0..1 places the level, see strata.py.
+        """
+        level = HOUSING_RANGE[0] + (HOUSING_RANGE[1] - HOUSING_RANGE[0]) * stratum
         return np.asarray(level + rng.normal(0.0, 1.5, self.robot.n))
 
     def pose_at(

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from na_core.control_tables import DYNAMIXEL_X, Register, span
+from na_core.control_tables import DYNAMIXEL_BAUD_RATES, DYNAMIXEL_X, Register, span
 from na_core.raw_si import JointConversion
 from na_core.robot_spec import RobotSpec
 from na_teleop.buses.base import Array, BoolArray, BusSample, ServoBus, TorqueOffReport
 from na_teleop.buses.dynamixel_line import DynamixelLine
 from na_teleop.buses.dynamixel_packets import Status
 from na_teleop.buses.dynamixel_reply import READ_ADDRESS, READ_LENGTH, ReplyDecoder
-from na_teleop.buses.dynamixel_settings import Role, required_settings
+from na_teleop.buses.dynamixel_settings import Role, Setting, required_settings
 from na_teleop.buses.errors import BusError, PortError, PortProblem, ServoError
 from na_teleop.buses.port import SerialPort
 from na_teleop.buses.servo_clock import ServoClock
@@ -29,6 +29,14 @@ from na_teleop.buses.servo_clock import ServoClock
 # recognised by its length; the values wanted are always the last READ_LENGTH bytes.
 READ_SHAPES = 4
 TABLE_LENGTH = DYNAMIXEL_X["present_temperature"].end
+FIRST_FIRMWARE_WITH_WATCHDOG = 38  # e-manual, XM430-W350, Bus Watchdog (98)
+HARDWARE_ERROR_BITS = {
+    0: "input voltage",
+    2: "overheating",
+    3: "motor encoder",
+    4: "electrical shock",
+    5: "overload",
+}
 WATCHDOG_UNIT_S = 0.020
 WATCHDOG_MAX = 127
 WATCHDOG_TRIPPED = -1
@@ -62,6 +70,11 @@ class DynamixelOptions:
 
 class DynamixelBus(ServoBus):
     """ServoBus on Dynamixel Protocol 2.0."""
+
+    baud_rates: Mapping[int, int] = DYNAMIXEL_BAUD_RATES
+    hardware_error_bits: Mapping[int, str] = HARDWARE_ERROR_BITS
+    identity_block = (READ_ADDRESS, READ_LENGTH)
+    first_firmware_with_watchdog: int | None = FIRST_FIRMWARE_WITH_WATCHDOG
 
     def __init__(
         self,
@@ -314,6 +327,10 @@ class DynamixelBus(ServoBus):
 
     # -- settings ------------------------------------------------------------------------
 
+    def settings(self, joint: int) -> tuple[Setting, ...]:
+        """Return the settings that joint number `joint` needs."""
+        return required_settings(self.spec, joint, self.options.role)
+
     def configure(self) -> list[str]:
         """Write the settings of `required_settings` that differ; learn the position limits.
 
@@ -326,7 +343,7 @@ class DynamixelBus(ServoBus):
             table = self.read_table(id)
             low.append(table["min_position_limit"])
             high.append(table["max_position_limit"])
-            for setting in required_settings(self.spec, joint, self.options.role):
+            for setting in self.settings(joint):
                 if not (setting.ours or self.options.reset_geometry):
                     continue
                 register = DYNAMIXEL_X[setting.register]

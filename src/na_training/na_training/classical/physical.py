@@ -8,15 +8,18 @@ from dataclasses import dataclass
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
-from scipy.optimize import least_squares
+from scipy.linalg import qr
+from scipy.optimize import least_squares, lsq_linear
 
 from na_training.classical.regressor import Regressor
 from na_training.classical.samples import FitError, Samples
 
 Array = NDArray[np.float64]
 
-PRIOR_WEIGHT = 1e-3
+PRIOR_WEIGHT = 3e-3
 """Pull of the log-Cholesky parameters towards those of the robot file, in residual units."""
+STAGES = (1000.0, 100.0, 10.0, 1.0)
+"""Factors on that pull, in turn: a strong one first keeps the search out of far corners."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +115,7 @@ def fit_physical(
     known = np.isfinite(samples.effort)
     rows = matrix[known]
     target = (samples.effort / noise)[known]
-    triangle = np.linalg.qr(np.column_stack([rows, target]), mode="r")
+    triangle = np.asarray(qr(np.column_stack([rows, target]), mode="economic")[1])
     square, wanted = triangle[:, :-1], triangle[:, -1]
     bodies, inertial = regressor.n, regressor.inertial
     prior = regressor.prior()
@@ -123,7 +126,7 @@ def fit_physical(
     kinds = np.repeat(regressor.friction, regressor.n)
     lower = np.concatenate([start - 8.0, np.where(kinds == "offset", -np.inf, 0.0)])
     upper = np.concatenate([start + 8.0, np.full(drives, np.inf)])
-    pull = prior_weight * np.sqrt(float(known.sum()))
+    rows_scale = np.sqrt(float(known.sum()))
 
     def unpack(x: Array) -> tuple[Array, Array]:
         parameters = np.empty_like(prior)
@@ -137,17 +140,25 @@ def fit_physical(
         jacobian[inertial:, inertial:] = np.eye(drives)
         return parameters, jacobian
 
-    def residual(x: Array) -> Array:
+    def residual(x: Array, pull: float) -> Array:
         return np.concatenate([square @ unpack(x)[0] - wanted, pull * (x[:inertial] - start)])
 
-    def slope(x: Array) -> Array:
+    def slope(x: Array, pull: float) -> Array:
         anchor = np.hstack([pull * np.eye(inertial), np.zeros((inertial, drives))])
         return np.vstack([square @ unpack(x)[1], anchor])
 
-    begin = np.concatenate([start, np.full(drives, 1e-3)])
-    solution = least_squares(
-        residual, begin, jac=slope, bounds=(lower, upper), x_scale="jac", max_nfev=300
-    )
+    # The drives' part is linear: start from its best, off the bounds by a hair.
+    floor = np.where(kinds == "offset", -np.inf, 0.0)
+    drive = lsq_linear(
+        square[:, inertial:], wanted - square[:, :inertial] @ prior[:inertial], (floor, np.inf)
+    ).x
+    x = np.concatenate([start, np.where(kinds == "offset", drive, np.maximum(drive, 1e-3))])
+    for factor in STAGES:
+        pull = prior_weight * factor * rows_scale
+        solution = least_squares(
+            residual, x, jac=slope, args=(pull,), bounds=(lower, upper), max_nfev=200
+        )
+        x = np.clip(solution.x, lower + 1e-9, upper - 1e-9)
     parameters = unpack(solution.x)[0]
     left = np.where(known, samples.effort - matrix * noise[None, :, None] @ parameters, np.nan)
     return PhysicalModel(

@@ -153,11 +153,9 @@ def base_parameters(regressor: Regressor, seed: int = 0, count: int = 400) -> Ba
     triangle, pivots = qr(tall[:, seen] / scale[seen], mode="r", pivoting=True)[0:2]
     diagonal = np.abs(np.diag(triangle))
     rank = int((diagonal > TOLERANCE * diagonal[0]).sum())
-    chosen, rest = seen[pivots[:rank]], seen[pivots[rank:]]
-    order = np.argsort(chosen)
-    columns = chosen[order]
+    columns = np.sort(seen[pivots[:rank]])
     others = np.setdiff1d(np.arange(tall.shape[1]), columns)
-    lumped = np.linalg.lstsq(tall[:, columns], tall[:, others], rcond=None)[0]
+    solved = np.linalg.lstsq(tall[:, columns], tall[:, others], rcond=None)[0]
+    lumped = np.asarray(solved, dtype=np.float64)
     lumped[np.abs(lumped) < 1e-9] = 0.0
-    del rest
     return BaseParameters(columns, others, lumped)

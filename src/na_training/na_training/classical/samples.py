@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -45,7 +46,7 @@ class Samples:
     def __len__(self) -> int:
         return len(self.q)
 
-    def __getitem__(self, index: object) -> Samples:
+    def __getitem__(self, index: Any) -> Samples:
         """The same channels at some of the instants."""
         return Samples(self.q[index], self.qd[index], self.qdd[index], self.effort[index])
 

@@ -155,7 +155,8 @@ def _allocate(place: Path | None, name: str, shape: tuple[int, ...]) -> Float32:
 
 
 def _key(episodes: Sequence[Episode], features: FeatureSet) -> str:
-    digest = hashlib.sha256(json.dumps(features.rule(), sort_keys=True).encode())
+    rule = json.dumps([features.rule(), features.names], sort_keys=True)
+    digest = hashlib.sha256(rule.encode())
     for episode in episodes:
         digest.update(episode.name.encode())
         for array in (

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from na_core.features import FeatureSet
 from na_training.data import Episode
+from na_training.data.store import replay_groups
 from na_training.model import WINDOW, Actuator
 
 Array = NDArray[np.float64]
-CHUNK = 4096
+CHUNK = 512
 
 
 @dataclass(frozen=True)
@@ -44,29 +45,46 @@ Predictor = Callable[[Episode], Prediction]
 
 def predict(model: Actuator, features: FeatureSet, episode: Episode) -> Prediction:
     """Run the model over one episode; the memory starts anew in every run of good ticks."""
+    return predict_all(model, features, [episode])[0]
+
+
+def predict_all(
+    model: Actuator, features: FeatureSet, episodes: Sequence[Episode]
+) -> list[Prediction]:
+    """Predictions of many episodes, in order."""
+    model.eval()
+    arrays = [_empty(episode) for episode in episodes]
+    spans = [(index, a, b) for index, e in enumerate(episodes) for a, b in e.segments]
+    columns = physics_columns(features)
+    pieces = [episodes[index].ticks[a:b] for index, a, b in spans]
+    for group, values in replay_groups(pieces, features):
+        for number, rows in zip(group, values, strict=True):
+            index, start, _ = spans[number]
+            if columns is not None:
+                arrays[index]["physics"][start : start + len(rows)] = rows[:, columns]
+            _run(model, rows, arrays[index], int(start))
+    return [Prediction(gate=out.pop("gate")[:, 0], **out) for out in arrays]
+
+
+def _empty(episode: Episode) -> dict[str, Array]:
     length, n = episode.ticks.shape
     widths = {"effort": n, "force": 3, "gate": 1, "condition": n, "deviation": 3, "physics": 3}
-    out = {name: np.full((length, width), np.nan) for name, width in widths.items()}
-    columns = physics_columns(features)
-    for start, stop in episode.segments:
-        values = features.replay(episode.ticks[start:stop])
-        if columns is not None:
-            out["physics"][start:stop] = values[:, columns]
-        if stop - start < WINDOW:
-            continue
-        rows = torch.from_numpy(values.astype(np.float32))
-        for first in range(0, stop - start - WINDOW + 1, CHUNK):
-            piece = rows[first : first + CHUNK + WINDOW - 1]
-            with torch.no_grad():
-                result = model.sequence(piece[None])
-            at = slice(start + first + WINDOW - 1, start + first + len(piece))
-            out["effort"][at] = result.effort[0].numpy()
-            out["force"][at] = result.force[0].numpy()
-            out["gate"][at] = torch.sigmoid(result.gate[0]).numpy()
-            out["condition"][at] = torch.sigmoid(result.condition[0]).numpy()
-            out["deviation"][at] = torch.exp(0.5 * result.log_variance[0]).numpy()
-    gate = out.pop("gate")[:, 0]
-    return Prediction(gate=gate, **out)
+    return {name: np.full((length, width), np.nan) for name, width in widths.items()}
+
+
+def _run(model: Actuator, values: Array, out: dict[str, Array], start: int) -> None:
+    """Fill in the outputs of one run of ticks whose first is tick `start` of the episode."""
+    rows = torch.from_numpy(values.astype(np.float32))
+    for first in range(0, len(rows) - WINDOW + 1, CHUNK):
+        piece = rows[first : first + CHUNK + WINDOW - 1]
+        with torch.no_grad():
+            result = model.sequence(piece[None])
+        at = slice(start + first + WINDOW - 1, start + first + len(piece))
+        out["effort"][at] = result.effort[0].numpy()
+        out["force"][at] = result.force[0].numpy()
+        out["gate"][at] = torch.sigmoid(result.gate[0]).numpy()
+        out["condition"][at] = torch.sigmoid(result.condition[0]).numpy()
+        out["deviation"][at] = torch.exp(0.5 * result.log_variance[0]).numpy()
 
 
 def physics_columns(features: FeatureSet) -> list[int] | None:
@@ -96,11 +114,3 @@ def gate_states(probability: Array, on: float, off: float, dwell: int = 3) -> ND
             is_open, count = not is_open, 0
         state[index] = is_open
     return state
-
-
-def predict_all(
-    model: Actuator, features: FeatureSet, episodes: Sequence[Episode]
-) -> list[Prediction]:
-    """Predictions of many episodes, in order."""
-    model.eval()
-    return [predict(model, features, episode) for episode in episodes]

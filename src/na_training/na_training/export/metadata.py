@@ -9,44 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from na_core.onnx_metadata import FORCE_SIGN, SCHEMA_VERSION
+from na_core.onnx_metadata import REQUIRED as LIVE_REQUIRED
 from na_training.model import WINDOW
 from na_training.training.bundle import Bundle
 
-SCHEMA_VERSION = "1"
 OPSET = 18
-INPUT = "features"
-OUTPUTS = ("effort", "force", "gate", "condition", "log_variance")
-
-REQUIRED = (
-    "schema_version",
-    "robot",
-    "robot_hash",
-    "model",
-    "joint_order",
-    "feature_set",
-    "feature_order",
-    "feature_basic",
-    "feature_rule",
-    "dt",
-    "window",
-    "feature_mean",
-    "feature_scale",
-    "feature_clamp",
-    "effort_limit",
-    "effort_unit",
-    "gate_on",
-    "gate_off",
-    "gate_dwell",
-    "supervised_joints",
-    "end_effector_frame",
-    "base_frame",
-    "force_sign",
-    "training_data_hash",
-    "calibration_hash",
-    "licence",
-    "parameter_map",
-    "unused_weights",
-)
+REQUIRED = (*LIVE_REQUIRED, "parameter_map", "unused_weights")
 """Keys that every exported model carries; the absence of one is an error that names it."""
 
 
@@ -89,7 +58,7 @@ def metadata_of(
         "supervised_joints": list(bundle.supervised),
         "end_effector_frame": spec.end_effector_frame,
         "base_frame": spec.base_frame,
-        "force_sign": "exerted by the environment on the end effector, base axes, N",
+        "force_sign": FORCE_SIGN,
         "training_data_hash": bundle.provenance.get("training_data", ""),
         "calibration_hash": bundle.provenance.get("calibration", "none"),
         "licence": "Apache-2.0",

@@ -16,8 +16,9 @@ import torch
 from numpy.typing import NDArray
 from onnx import numpy_helper
 
+from na_core.onnx_metadata import INPUT, OUTPUTS
 from na_core.robot_spec import RobotSpec
-from na_training.export.metadata import INPUT, OPSET, OUTPUTS, check_metadata, metadata_of
+from na_training.export.metadata import OPSET, check_metadata, metadata_of
 from na_training.model import WINDOW, Actuator
 from na_training.training.bundle import Bundle, restore
 from na_training.training.checkpoint import write_atomically
@@ -74,19 +75,29 @@ def export(bundle: Bundle, path: Path, real: Float32 | None = None) -> dict[str,
 
 
 def _graph(model: Actuator) -> onnx.ModelProto:
-    """Trace the model with a free batch size."""
+    """Trace the stateless model with a free batch size."""
     model.eval()
-    example = random_windows(model, rows=2)
+    example = (torch.from_numpy(random_windows(model, rows=2)),)
+    return trace(model, example, [INPUT], list(OUTPUTS))
+
+
+def trace(
+    module: torch.nn.Module,
+    example: tuple[torch.Tensor, ...],
+    inputs: list[str],
+    outputs: list[str],
+) -> onnx.ModelProto:
+    """Trace a module; the first axis of every input and output is a free batch."""
     buffer = io.BytesIO()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         torch.onnx.export(
-            model,
-            (torch.from_numpy(example),),
+            module,
+            example,
             buffer,
-            input_names=[INPUT],
-            output_names=list(OUTPUTS),
-            dynamic_axes={name: {0: "batch"} for name in (INPUT, *OUTPUTS)},
+            input_names=inputs,
+            output_names=outputs,
+            dynamic_axes={name: {0: "batch"} for name in (*inputs, *outputs)},
             opset_version=OPSET,
             dynamo=False,
         )
