@@ -43,6 +43,16 @@ ARGUMENTS = [
         description="serial port of the follower; with sim, where to put the emulated one",
     ),
     DeclareLaunchArgument(
+        "leader_calibration",
+        default_value="",
+        description="calibration file of the leader (./na calibrate)",
+    ),
+    DeclareLaunchArgument(
+        "follower_calibration",
+        default_value="",
+        description="calibration file of the follower; its hash goes into every recording",
+    ),
+    DeclareLaunchArgument(
         "record", default_value="false", choices=["true", "false"], description="record NAD bags"
     ),
     DeclareLaunchArgument(
@@ -118,6 +128,7 @@ def arm_node(arm: str) -> Node:
             {
                 "robot": text(LaunchConfiguration("robot")),
                 "port": text(port(arm)),
+                "calibration": text(LaunchConfiguration(f"{arm}_calibration")),
                 # Emulated ports appear while the nodes start; a real one is there or is missing.
                 "port_wait": ParameterValue(
                     PythonExpression(
@@ -144,6 +155,8 @@ def generate_launch_description() -> LaunchDescription:
             {
                 "robot": text(LaunchConfiguration("robot")),
                 "out_dir": text(LaunchConfiguration("bag_dir")),
+                "calibration": text(LaunchConfiguration("follower_calibration")),
+                "leader_calibration": text(LaunchConfiguration("leader_calibration")),
                 "source": ParameterValue(
                     PythonExpression(
                         [

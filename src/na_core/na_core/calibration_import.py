@@ -80,7 +80,7 @@ def _joint(path: Path, name: str, row: dict[str, int], joint: JointSpec) -> Join
     sign = servo.sign * (-1 if row["drive_mode"] else 1)
     low, high = row["range_min"], row["range_max"]
     if joint.role == "gripper":
-        anchor, position = (low if sign > 0 else high), joint.lower
+        anchor, position = float(low if sign > 0 else high), joint.lower
     else:
         anchor, position = (low + high) / 2.0, 0.0
     per_count = joint.ratio * sign * 2.0 * np.pi / COUNTS_PER_TURN

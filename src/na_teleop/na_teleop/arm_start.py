@@ -25,6 +25,7 @@ class ArmParameters:
         baud: rate [bit/s]; 0 takes the robot's own.
         port_wait: time that the port may take to appear [s].
         control_rate: ticks per second [Hz]; 0 takes the robot's own.
+        calibration: calibration file of this arm; empty: the robot file's own figures.
 
     """
 
@@ -33,6 +34,7 @@ class ArmParameters:
     baud: int
     port_wait: float
     control_rate: float
+    calibration: str = ""
 
 
 def make_bus(spec: RobotSpec, arm: ArmParameters, role: Role) -> DynamixelBus:

@@ -13,8 +13,8 @@ from rclpy.qos import QoSProfile, qos_profile_sensor_data
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
-from na_core.robot_spec import load_robot_spec
 from na_msgs.msg import ActuatorTelemetry, JointGoal
+from na_teleop.arm_calibration import arm_spec
 from na_teleop.arm_start import start_bus
 from na_teleop.buses.dynamixel_settings import Role
 from na_teleop.fixed_rate import FixedRate
@@ -67,7 +67,7 @@ class FollowerNode(Node):
         )
         if source not in ("leader", "topic"):
             raise ValueError(f"parameter goal_source is {source!r}, expected 'leader' or 'topic'")
-        self.spec = load_robot_spec(arm.robot)
+        self.spec = arm_spec(arm, "follower")
         self.rate = arm.control_rate or self.spec.control_rate
         config = FollowerConfig(control_rate=self.rate, **self._declare_config())
         self.bus = start_bus(self.spec, arm, Role.FOLLOWER, give_up=lambda: stop.count > 0)

@@ -11,8 +11,8 @@ from rclpy.node import Node
 from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import JointState
 
-from na_core.robot_spec import load_robot_spec
 from na_msgs.msg import ActuatorTelemetry
+from na_teleop.arm_calibration import arm_spec
 from na_teleop.arm_start import start_bus
 from na_teleop.buses.dynamixel_settings import Role
 from na_teleop.fixed_rate import FixedRate
@@ -35,7 +35,7 @@ class LeaderNode(Node):
         """Open and check the arm; raises BusError, RobotSpecError or ValueError with the remedy."""
         super().__init__("leader_node", **kwargs)
         arm = declare_arm(self)
-        self.spec = load_robot_spec(arm.robot)
+        self.spec = arm_spec(arm, "leader")
         self.rate = arm.control_rate or self.spec.control_rate
         self.bus = start_bus(self.spec, arm, Role.LEADER, give_up=lambda: stop.count > 0)
         self.control = LeaderControl(self.bus)

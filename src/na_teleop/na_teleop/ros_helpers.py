@@ -84,6 +84,9 @@ def declare_arm(node: Node) -> ArmParameters:
             "ticks per second [Hz]; 0: the robot's own",
             bounds=(0.0, 500.0),
         ),
+        calibration=declare(
+            node, "calibration", "", "calibration file of this arm (./na calibrate); empty: none"
+        ),
     )
 
 

@@ -39,7 +39,8 @@ class PoseCapture:
         window = np.stack(self._reads)
         if int(np.ptp(window, axis=0).max()) > STILL_COUNTS:
             return None
-        return np.rint(window.mean(axis=0)).astype(np.int64)
+        pose: COUNTS = np.rint(window.mean(axis=0)).astype(np.int64)
+        return pose
 
 
 class DirectionCheck:

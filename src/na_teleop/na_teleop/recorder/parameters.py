@@ -11,6 +11,7 @@ from typing import Any
 
 from na_core.nad import layout
 from na_core.nad.layout import CATEGORIES, EpisodeInfo, TopicSpec
+from na_teleop.arm_calibration import PairCalibration
 from na_teleop.recorder.session import RELABELS, RecorderConfig
 
 _TOPIC_AND_TYPE = re.compile(r"(/?[A-Za-z0-9_/~]+)\s+([A-Za-z0-9_]+/(?:msg/)?[A-Za-z0-9_]+)")
@@ -51,6 +52,8 @@ PARAMETERS: tuple[Parameter, ...] = (
     Parameter("flush_period", 0.25, "A chunk reaches the file at least this often [s].", 0.05, 1.0),
     Parameter("source", "emulated", "'emulated' or 'hardware'."),
     Parameter("calibration_hash", "", "SHA-256 (hex) of the calibration in force."),
+    Parameter("calibration", "", "Calibration file of the follower; its hash is recorded."),
+    Parameter("leader_calibration", "", "Calibration file of the leader; checked against it."),
     Parameter("task", "", "Task of the episodes; a change relabels a running episode."),
     Parameter("category", "", f"One of {', '.join(CATEGORIES)}, or empty; see task."),
     Parameter("variant", "", "Variant of the task; see task."),
@@ -125,13 +128,22 @@ def config_from(values: Mapping[str, Any]) -> RecorderConfig:
     )
 
 
+def _calibration_hash(values: Mapping[str, Any]) -> str:
+    """Hash of the follower's calibration; CalibrationError when files and hash do not agree."""
+    given = str(values["calibration_hash"])
+    pair = PairCalibration(values.get("leader_calibration", ""), values.get("calibration", ""))
+    if pair == PairCalibration():
+        return given
+    return pair.recorded_hash(values["robot"], given)
+
+
 def defaults_from(values: Mapping[str, Any], software_version: str) -> EpisodeInfo:
     """Build the default episode description from parameter values by name."""
     labels = {name: values[name] for name in RELABELS}
     return EpisodeInfo(
         robot=values["robot"],
         source=values["source"],
-        calibration_hash=values["calibration_hash"],
+        calibration_hash=_calibration_hash(values),
         software_version=software_version,
         **labels,
     )
