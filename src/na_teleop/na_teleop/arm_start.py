@@ -12,7 +12,11 @@ from na_core.robot_spec import RobotSpec
 from na_teleop.buses.base import ServoError
 from na_teleop.buses.dynamixel import DynamixelBus, DynamixelOptions
 from na_teleop.buses.dynamixel_settings import Role
+from na_teleop.buses.feetech import FeetechBus, FeetechOptions
 from na_teleop.preflight import require_preflight
+
+#: A bus of one of the families that this version speaks.
+ArmBus = DynamixelBus | FeetechBus
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +41,7 @@ class ArmParameters:
     calibration: str = ""
 
 
-def make_bus(spec: RobotSpec, arm: ArmParameters, role: Role) -> DynamixelBus:
+def make_bus(spec: RobotSpec, arm: ArmParameters, role: Role) -> ArmBus:
     """Return the closed bus that fits the robot's protocol.
 
     Raises ServoError for a protocol that this version does not speak.
@@ -47,13 +51,16 @@ def make_bus(spec: RobotSpec, arm: ArmParameters, role: Role) -> DynamixelBus:
             "parameter port is empty, expected the arm's serial port, for example "
             "port:=/dev/ttyUSB0"
         )
-    if spec.bus is not None and spec.bus.protocol != "dynamixel2":
-        raise ServoError(
-            f"robot {spec.robot!r} speaks {spec.bus.protocol!r}, which this version cannot drive",
-            port=arm.port,
-            remedy="use a robot with bus.protocol dynamixel2, for example omx",
-        )
-    return DynamixelBus(spec, arm.port, DynamixelOptions(baud=arm.baud or None, role=role))
+    protocol = "dynamixel2" if spec.bus is None else spec.bus.protocol
+    if protocol == "feetech":
+        return FeetechBus(spec, arm.port, FeetechOptions(baud=arm.baud or None, role=role))
+    if protocol == "dynamixel2":
+        return DynamixelBus(spec, arm.port, DynamixelOptions(baud=arm.baud or None, role=role))
+    raise ServoError(
+        f"robot {spec.robot!r} speaks {protocol!r}, which this version cannot drive",
+        port=arm.port,
+        remedy="use a robot with bus.protocol dynamixel2 or feetech, for example omx or so101",
+    )
 
 
 def wait_for_port(
@@ -76,7 +83,7 @@ def start_bus(
     role: Role,
     *,
     give_up: Callable[[], bool] = lambda: False,
-) -> DynamixelBus:
+) -> ArmBus:
     """Open the port and check every servo; port closed again on failure.
 
     Raises BusError or PreflightError, whose text names port, ids and remedy.

@@ -6,11 +6,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from na_core.servo_models import SERVO_MODELS
-from na_teleop.buses.base import ServoBus
-from na_teleop.buses.dynamixel import DynamixelBus
-from na_teleop.buses.dynamixel_reply import READ_ADDRESS, READ_LENGTH
-from na_teleop.buses.dynamixel_settings import Role, Setting, required_settings
+from na_teleop.buses.dynamixel import HARDWARE_ERROR_BITS
+from na_teleop.buses.dynamixel_settings import Role, Setting
 from na_teleop.buses.errors import BusError, PortError
+from na_teleop.buses.inspection import InspectableBus
 from na_teleop.buses.port import baud_constant
 from na_teleop.buses.port_hints import latency_timer_hint
 from na_teleop.preflight_report import (
@@ -308,8 +307,9 @@ def _check_range(bus: InspectableBus, report: PreflightReport, joint: int) -> No
             "Move the joint inside by hand: no goal can reach it there",
             (facts.id,),
         )
-    ends = bus.conversion.raw_from_position(bus.spec.lower), bus.conversion.raw_from_position(
-        bus.spec.upper
+    ends = (
+        bus.conversion.raw_from_position(bus.spec.lower),
+        bus.conversion.raw_from_position(bus.spec.upper),
     )
     wanted = sorted(int(end[joint]) for end in ends)
     if low > wanted[0] + LIMIT_SLACK_COUNTS or high < wanted[1] - LIMIT_SLACK_COUNTS:
