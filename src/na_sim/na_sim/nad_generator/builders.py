@@ -33,8 +33,8 @@ BAND_STIFFNESS = (0.35, 1.4)  # N m/rad in training
 UNSEEN_BAND_STIFFNESS = ((0.2, 0.33), (1.5, 2.2))
 PUSH_POINT_SPREAD = 0.006  # m, around the end-effector origin
 FIDGET_SHARE = 0.7  # of the episodes whose gripper may act
-LOADED_PICKS = (0.35, 0.1, 0.3, 0.25)  # of GRIPPER_STYLES
-EMPTY_PICKS = (0.65, 0.2, 0.1, 0.05)
+LOADED_STYLES = (0.33, 0.09, 0.32, 0.26)  # of GRIPPER_STYLES
+EMPTY_STYLES = (0.65, 0.2, 0.1, 0.05)
 SUPPLY_SPREAD = 0.15  # V, standard deviation of the open-circuit supply between episodes
 DITHER_SHARE = 0.5  # of hold episodes, when dither is asked for
 
@@ -138,10 +138,10 @@ def _load(shop: Workshop, rng: Rng, order: Order, maker: Maker) -> list[EpisodeP
         style = "grasp"
     elif row.variant.startswith("hook"):
         style = str(rng.choice(["idle_open", "idle_closed"]))
-    elif row.task == "pick_and_place":
-        # There is more picking with loads than without: shares that level out what a closing
+    else:
+        # There is more lifting with loads than without: shares that level out what a closed
         # gripper tells.
-        shares = LOADED_PICKS if mass > 0.0 else EMPTY_PICKS
+        shares = LOADED_STYLES if mass > 0.0 else EMPTY_STYLES
         style = choose(maker.stratum("gripper"), GRIPPER_STYLES, shares)
     grip = maker.grip(style)
     build = load_tasks.pick_and_place if row.task == "pick_and_place" else load_tasks.go_up_and_stay
