@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class Busy(RuntimeError):
+class BusyError(RuntimeError):
     """A job is running already."""
 
 
@@ -28,9 +28,9 @@ class Background(Generic[T]):
     def start(
         self, job: Callable[[], T], done: Callable[[T | None, Exception | None], None]
     ) -> None:
-        """Start a job; raises Busy while another one runs."""
+        """Start a job; raises BusyError while another one runs."""
         if self.busy:
-            raise Busy("another model is being loaded or adapted: wait for it and try again")
+            raise BusyError("another model is being loaded or adapted: wait for it and try again")
 
         def work() -> None:
             try:

@@ -24,7 +24,7 @@ from std_srvs.srv import Trigger
 
 from na_core.robot_spec import load_robot_spec
 from na_inference import adaptation
-from na_inference.background import Background, Busy
+from na_inference.background import Background, BusyError
 from na_inference.estimate import Estimate
 from na_inference.joint_state_input import JointStateInput
 from na_inference.live_core import LiveCore, find_model, open_model
@@ -70,7 +70,7 @@ ASKS = {
 HOLD_FOR = 0.5  # s that a hold request lasts without being renewed
 
 
-class NeuralActuatorNode(LifecycleNode):
+class NeuralActuatorNode(LifecycleNode):  # type: ignore[misc]
     """Parameters, topics and services around a LiveCore."""
 
     def __init__(self, **kwargs: Any) -> None:
@@ -89,6 +89,13 @@ class NeuralActuatorNode(LifecycleNode):
         self._made: list[Any] = []
         self._jobs: Background[Model] = Background()
         self.add_on_set_parameters_callback(self._on_parameters)
+
+    @property
+    def live(self) -> LiveCore:
+        """What runs; RuntimeError while the node is not configured."""
+        if self.core is None:
+            raise RuntimeError("neural_actuator_node is not configured: call configure first")
+        return self.core
 
     # -- life ----------------------------------------------------------------------------
 
@@ -213,34 +220,30 @@ class NeuralActuatorNode(LifecycleNode):
             self.get_logger().warning(refusal, throttle_duration_sec=1.0)
 
     def _tick(self, reading: Reading) -> None:
-        assert self.core is not None  # active implies configured
+        core = self.live
         self._heard = time.monotonic()
-        estimate = self.core.step(reading, time.time_ns())
+        estimate = core.step(reading, time.time_ns())
         if estimate is None:
             return
         self._publish(estimate)
-        force = self.core.baseline_force(reading)
+        force = core.baseline_force(reading)
         if force is not None:
             self._baseline_message.header.stamp = stamp_of(reading.stamp_ns)
             set_vector(self._baseline_message.wrench.force, force)
             self._baseline.publish(self._baseline_message)
-        request = self.core.reflex.step(self._heard, estimate, reading.ticks.position)
+        request = core.reflex.step(self._heard, estimate, reading.ticks.position)
         if request.ask is not Ask.NOTHING:
             self._ask(request)
 
     def _publish(self, estimate: Estimate) -> None:
-        assert self.core is not None
-        gate, publishers, messages = (
-            self.core.estimator.gate,
-            self._publishers_by_name,
-            self.messages,
-        )
+        core, publishers, messages = self.live, self._publishers_by_name, self.messages
+        gate = core.estimator.gate
         latency = 1e-9 * (time.time_ns() - estimate.stamp_ns)
         messages.fill(estimate, (gate.on, gate.off), latency)
         if estimate.valid:
             publishers["wrench"].publish(messages.wrench)
             publishers["wrench_base"].publish(messages.wrench_base)
-            self.core.latency.add(latency)
+            core.latency.add(latency)
         publishers["state"].publish(messages.state)
         publishers["contact"].publish(messages.contact)
         publishers["effort"].publish(messages.effort)
@@ -286,8 +289,7 @@ class NeuralActuatorNode(LifecycleNode):
         return SetParametersResult(successful=True)
 
     def _on_tare(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        assert self.core is not None
-        result = self.core.estimator.request_tare()
+        result = self.live.estimator.request_tare()
         response.success, response.message = result.ok, result.text
         self.get_logger().info(result.text)
         return response
@@ -295,9 +297,8 @@ class NeuralActuatorNode(LifecycleNode):
     def _on_set_gate(
         self, request: SetGate.Request, response: SetGate.Response
     ) -> SetGate.Response:
-        assert self.core is not None
         try:
-            self.core.estimator.set_gate(request.threshold_on, request.threshold_off, request.dwell)
+            self.live.estimator.set_gate(request.threshold_on, request.threshold_off, request.dwell)
         except ValueError as error:
             response.success, response.message = False, str(error)
         else:
@@ -318,8 +319,7 @@ class NeuralActuatorNode(LifecycleNode):
     async def _on_adapt(
         self, request: Trigger.Request, response: Trigger.Response
     ) -> Trigger.Response:
-        core, spec, values = self.core, self.spec, self.values
-        assert core is not None
+        core, spec, values = self.live, self.spec, self.values
         try:
             adaptation.check_labels(len(core.recent), core.recent.labelled)
             command = adaptation.training_command(values["adapt_command"])
@@ -345,13 +345,13 @@ class NeuralActuatorNode(LifecycleNode):
 
         try:
             self._jobs.start(make, done)
-        except Busy as error:
-            return False, str(error)
-        model, error = await future
+        except BusyError as busy:
+            return False, str(busy)
+        model, trouble = await future
         if self.core is None:
             return False, "the node was cleaned up meanwhile"
         if model is None:
-            text = f"{type(error).__name__}: {error}; the model in use stays"
+            text = f"{type(trouble).__name__}: {trouble}; the model in use stays"
             self.get_logger().error(text)
             return False, text
         self.core.swap(model)
