@@ -8,8 +8,8 @@ from pathlib import Path
 
 from na_core.robot_spec import RobotSpec
 from na_sim.arm_plant import ArmPlant
-from na_sim.dynamixel.bus_emulator import BusEmulator
-from na_sim.dynamixel.servo_config import ServoConfig
+from na_sim.emulated_servos import emulated_bus, servo_configs
+from na_sim.faults import FaultInjector, FaultRunner, FaultScript, FaultTarget
 from na_sim.operator import ScriptedOperator
 from na_sim.wire.pty_port import PtyPort
 
@@ -29,36 +29,30 @@ class EmulatedArm:
         unit: int = 0,
         operator: bool = False,
         realistic_timing: bool = True,
+        faults: FaultScript | None = None,
     ) -> None:
         """Prepare the arm; `open` makes `path` appear.
 
         Args:
-            spec: robot with Dynamixel servos; ValueError otherwise.
+            spec: robot with servos on a bus; ValueError otherwise.
             path: where to put the port.
             seed: seed of sensor noise and of the operator's motion.
             unit: physical unit whose hidden parameters are used; 0 is the training arm.
             operator: a scripted operator holds the arm and moves it (a leader).
             realistic_timing: replies take as long as on the wire.
+            faults: what goes wrong and when; time counts from the first call of `step_faults`.
 
         """
-        if spec.bus is None or spec.bus.protocol != "dynamixel2":
-            protocol = "no bus" if spec.bus is None else spec.bus.protocol
-            raise ValueError(
-                f"robot {spec.robot!r} has {protocol}, expected dynamixel2: only Dynamixel arms "
-                "can be emulated live in this version, for example omx"
-            )
+        configs = servo_configs(spec)
         self.path = str(path)
         self.plant = ArmPlant(
             spec, seed, unit, hand=ScriptedOperator(spec, seed) if operator else None
         )
-        servos = [
-            ServoConfig(id=joint.servo.id, model=joint.servo.model, baud=spec.bus.baud)
-            for joint in spec.joints
-            if joint.servo is not None
-        ]
-        self._ready_at = time.monotonic() + max(servo.boot_time for servo in servos)
-        self._bus = BusEmulator(servos, self.plant, max_catch_up=MAX_CATCH_UP)
+        self._ready_at = time.monotonic() + max(config.boot_time for config in configs)
+        injector = FaultInjector()
+        self._bus = emulated_bus(configs, self.plant, faults=injector, max_catch_up=MAX_CATCH_UP)
         self._port = PtyPort(self._bus, path, realistic_timing=realistic_timing)
+        self._faults = FaultRunner(injector, FaultTarget(self._bus, self._port), faults)
 
     def open(self) -> None:
         """Boot the servos, then make the port appear; PortInUseError when it is taken."""
@@ -69,6 +63,10 @@ class EmulatedArm:
     def close(self) -> None:
         """Make the port vanish."""
         self._port.close()
+
+    def step_faults(self) -> list[str]:
+        """Begin and end scripted faults that are due; returns news for the log."""
+        return self._faults.step()
 
     def torque_enabled(self) -> dict[int, bool]:
         """Whether torque is on, by servo id."""

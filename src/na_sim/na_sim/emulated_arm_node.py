@@ -18,6 +18,7 @@ from rclpy.signals import SignalHandlerOptions
 
 from na_core.robot_spec import RobotSpecError, load_robot_spec
 from na_sim.emulated_arm import EmulatedArm
+from na_sim.faults import load_script
 
 T = TypeVar("T", str, int, bool)
 
@@ -25,6 +26,8 @@ T = TypeVar("T", str, int, bool)
 OUTLIVE_DRIVER = 11.0
 #: Torque has been off for this long [s]: the driver has also asked each servo whether it is.
 QUIET = 1.0
+#: How often the fault script is looked at [s].
+FAULT_PERIOD = 0.01
 DESCRIPTIONS = {
     "robot": "robot YAML in na_description, or a path to one",
     "arm": "'leader' (a scripted operator moves it) or 'follower'",
@@ -32,6 +35,7 @@ DESCRIPTIONS = {
     "seed": "seed of sensor noise and of the operator",
     "unit": "which physical unit the hidden parameters are drawn for",
     "realistic_timing": "replies take as long as on the wire",
+    "faults": "YAML file that scripts faults of cable and servos; '' for none",
 }
 
 
@@ -47,6 +51,7 @@ class EmulatedArmNode(Node):
         path = self._declare("port", "")
         if not path:
             raise ValueError("parameter port is empty, expected a path for the emulated port")
+        script = self._declare("faults", "")
         self.arm = EmulatedArm(
             load_robot_spec(self._declare("robot", "omx")),
             path,
@@ -54,8 +59,11 @@ class EmulatedArmNode(Node):
             unit=self._declare("unit", 0),
             operator=arm == "leader",
             realistic_timing=self._declare("realistic_timing", True),
+            faults=load_script(script) if script else None,
         )
         self.arm.open()
+        if script:
+            self.create_timer(FAULT_PERIOD, self._on_faults)
         self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
         self.create_timer(1.0, self._on_diagnostics)
         self.get_logger().info(f"emulated {arm} arm on {path}")
@@ -64,6 +72,10 @@ class EmulatedArmNode(Node):
         descriptor = ParameterDescriptor(description=DESCRIPTIONS[name], read_only=True)
         value: T = self.declare_parameter(name, default, descriptor).value
         return value
+
+    def _on_faults(self) -> None:
+        for news in self.arm.step_faults():
+            self.get_logger().warning(news)
 
     def _on_diagnostics(self) -> None:
         late = self.arm.slips

@@ -245,7 +245,8 @@ def _gauge(shop: Workshop, rng: Rng, order: Order, maker: Maker) -> list[Episode
         direction,
         stiffness=(15000.0, 25000.0),
         base=base,
-        dwell=(3.0, 6.0),
+        force=(0.4, 3.5),
+        dwell=(2.5, 4.5),
     )
     return [maker.plan(pressing.path, grip, plane=pressing.plane, label_source=maker.full(GAUGE))]
 

@@ -33,12 +33,13 @@ DEFAULT_MINUTES: dict[str, float] = {
     "fast": 10.0,
     "foam": 8.0,
     "hook": 8.0,
-    "second_arm": 15.0,
+    "second_arm": 30.0,
     "adapt": 3.5,
     "whole_arm": 8.0,
     "no_contact_long": 30.0,
     "restricted_unseen": 8.0,
 }
+SHORTEST = 4.0  # s; few --minutes give more than was asked for rather than useless stumps
 LENGTH = 30.0  # s, about how long one episode is
 PUSH_NAMES = ("+x", "-x", "+y", "-y", "+z", "-z")
 MASSES = (100, 200, 300, 400, 500)  # g
@@ -149,7 +150,7 @@ def rows_of(category: str) -> list[Row]:
     if category == "second_arm":
         mixed = (
             _scaled(_free_motion(), 0.3)
-            + _masses("force_labelled", MASSES, 0.3)
+            + _masses("force_labelled", (100, 300, 500), 0.3)
             + _pushes("force_labelled", 0.2)
             + _scaled(_condition(), 0.2)
         )
@@ -204,7 +205,8 @@ def orders(categories: tuple[str, ...], minutes: float | None) -> list[Order]:
     """Divide the minutes among rows and episodes.
 
     `minutes` is the total over all `categories`, shared in proportion to DEFAULT_MINUTES; None
-    takes those as they are. A row of pushes yields two episodes (contact and repeat) per order.
+    takes those as they are; no episode is shorter than SHORTEST. A row of pushes yields two
+    episodes (contact and repeat) per order.
     """
     total = sum(DEFAULT_MINUTES[name] for name in categories if name in DEFAULT_MINUTES)
     out = []
@@ -216,7 +218,7 @@ def orders(categories: tuple[str, ...], minutes: float | None) -> list[Order]:
             per_order = 2.0 if is_pair(row) else 1.0
             count = max(round(seconds / (row.length * per_order)), 1)
             each = seconds / (count * per_order)
-            out += [Order(row, index, max(each, 2.0)) for index in range(count)]
+            out += [Order(row, index, max(each, SHORTEST)) for index in range(count)]
     return out
 
 

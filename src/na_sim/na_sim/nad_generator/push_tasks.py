@@ -14,6 +14,10 @@ from na_sim.nad_generator.workshop import Stops, Workshop, through
 
 Array = NDArray[np.float64]
 
+JOINT_STIFFNESS = 24.0  # N m/rad, of a servo held by P gain 800
+SOFTNESS_RANGE = (1e-4, 6e-3)  # m/N; stretched arms are stiff, folded ones soft
+SLACK_FORCE = 0.5  # N worth of motion lost in backlash before the force builds up
+
 DIRECTIONS: dict[str, tuple[float, float, float]] = {
     "+x": (1.0, 0.0, 0.0),
     "-x": (-1.0, 0.0, 0.0),
@@ -44,12 +48,16 @@ def press(
     grip: Grip,
     direction: Array,
     *,
-    depth: tuple[float, float] = (0.003, 0.012),
+    force: tuple[float, float] = (0.6, 6.0),
     stiffness: tuple[float, float] = (1500.0, 15000.0),
     base: Array | None = None,
     dwell: tuple[float, float] = (0.8, 5.0),
 ) -> Press:
-    """Press along `direction` (3,) (unit, base axes) from a random pose, or from `base`."""
+    """Press along `direction` (3,) (unit, base axes) from a random pose, or from `base`.
+
+    `force` [N] is what the operator is after; friction and the servos' integrators decide what
+    comes of it. The surface has `stiffness` [N/m]; presses last `dwell` [s].
+    """
     times = shop.times(ticks)
     end = ticks / shop.rate
     pose = with_grip(shop.free_pose(rng) if base is None else base, grip)
@@ -69,14 +77,16 @@ def press(
     while stops.time < end:
         lateral = side * rng.normal(0.0, 0.008)
         touch = with_grip(shop.move(pose, direction * (gap - 0.004) + lateral), grip)
-        inside = with_grip(shop.move(touch, direction * (0.004 + rng.uniform(*depth))), grip)
+        depth = (SLACK_FORCE + rng.uniform(*force)) * softness(shop, touch, direction)
+        inside = with_grip(shop.move(touch, direction * (0.004 + depth)), grip)
         stops.go(touch, rng.uniform(0.15, 0.6))
         if rng.uniform() < 0.3:
             stops.wait(rng.uniform(0.1, 1.0))
         stops.go(inside, rng.uniform(0.02, 0.2), shortest=0.25)
         stops.wait(rng.uniform(*dwell))
         if rng.uniform() < 0.35:
-            further = with_grip(shop.move(inside, direction * rng.normal(0.0, 0.004)), grip)
+            change = rng.normal(0.0, 0.3) * depth
+            further = with_grip(shop.move(inside, direction * change), grip)
             stops.go(further, rng.uniform(0.02, 0.1), shortest=0.25)
             stops.wait(rng.uniform(*dwell))
         stops.go(touch, rng.uniform(0.03, 0.3), shortest=0.25)
@@ -84,6 +94,13 @@ def press(
         stops.go(back, rng.uniform(0.15, 0.6))
         stops.wait(rng.uniform(0.3, 3.0))
     return Press(through(times, stops.stops), plane)
+
+
+def softness(shop: Workshop, q: Array, direction: Array) -> float:
+    """Yielding of the held tip along `direction` (3,) per force [m/N], servos as springs."""
+    jacobian = shop.reach.jacobian(q)[:, shop.arm]
+    levers = jacobian.T @ direction  # (arm,) [m]
+    return float(np.clip((levers**2).sum() / JOINT_STIFFNESS, *SOFTNESS_RANGE))
 
 
 def hand_forces(
