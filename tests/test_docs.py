@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from na_cli.message_reference import reference
 from na_cli.registry import verb_names
 
