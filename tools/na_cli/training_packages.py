@@ -41,8 +41,8 @@ def ensure_training_packages() -> None:
     importlib.invalidate_caches()
     if code != 0 or missing_modules():
         raise UsageError(
-            f"installing {REQUIREMENTS} failed (pip exit code {code}). For a build of torch without "
-            "CUDA run: ./na shell pip install torch==2.13.0 --index-url "
+            f"installing {REQUIREMENTS} failed (pip exit code {code}). For torch without CUDA "
+            "run: ./na shell pip install torch==2.13.0 --index-url "
             "https://download.pytorch.org/whl/cpu, then this command again"
         )
     print("training packages installed", flush=True)

@@ -25,6 +25,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="recordings for the parity check on real windows and for the gate thresholds",
     )
     parser.add_argument(
+        "--stream", action="store_true", help="also write FILE.stream.onnx (one token per tick)"
+    )
+    parser.add_argument(
         "--results", type=Path, metavar="FILE", help="JSON of ./na eval, quoted in the card"
     )
 
@@ -36,6 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
     from na_training.data import DataError, read_folders
     from na_training.export.card import write_card
     from na_training.export.onnx_file import ParityError, export
+    from na_training.export.stream import export_stream
     from na_training.export.thresholds import choose_thresholds, real_windows
     from na_training.training.checkpoint import CheckpointError
     from na_training.training.load import load_model
@@ -49,6 +53,8 @@ def run(arguments: argparse.Namespace) -> int:
             bundle.gate_thresholds = choose_thresholds(bundle, episodes)
             windows = real_windows(bundle, episodes)
         figures = export(bundle, arguments.out, windows)
+        if arguments.stream:
+            figures["stream"] = export_stream(bundle, arguments.out)
         card = write_card(bundle, arguments.out, figures, arguments.results)
     except (CheckpointError, DataError, ParityError, ValueError) as error:
         print(f"./na export: {error}", file=sys.stderr)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import io
 import json
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from onnx import numpy_helper
 from na_core.onnx_metadata import INPUT, OUTPUTS
 from na_core.robot_spec import RobotSpec
 from na_training.export.metadata import OPSET, check_metadata, metadata_of
-from na_training.model import WINDOW, Actuator
+from na_training.model import WINDOW, Actuator, Outputs
 from na_training.training.bundle import Bundle, restore
 from na_training.training.checkpoint import write_atomically
 
@@ -113,7 +113,10 @@ def random_windows(model: Actuator, rows: int = 64, seed: int = 0) -> Float32:
 
 
 def parity(data: bytes, model: Actuator, windows: Float32) -> float:
-    """Largest |torch − ONNX| / (1 + |torch|) over all outputs, for batches of one and of all."""
+    """Largest |torch − ONNX| / (1 + |torch|) over all outputs, for batches of one and of all.
+
+    Efforts are taken in units of their scale, since a gripper's run to hundreds of newtons.
+    """
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -123,9 +126,17 @@ def parity(data: bytes, model: Actuator, windows: Float32) -> float:
     for rows in (windows, windows[:1]):
         with torch.no_grad():
             expected = model(torch.from_numpy(rows))
-        for mine, theirs in zip(expected, session.run(list(OUTPUTS), {INPUT: rows}), strict=True):
-            value = mine.numpy()
-            worst = max(worst, float(np.max(np.abs(value - theirs) / (1.0 + np.abs(value)))))
+        worst = max(worst, difference(model, expected, session.run(list(OUTPUTS), {INPUT: rows})))
+    return worst
+
+
+def difference(model: Actuator, expected: Outputs, found: Sequence[NDArray[Any]]) -> float:
+    """Largest difference of two sets of outputs, relative to 1 + |value|."""
+    worst = 0.0
+    units = [model.effort_scale.numpy(), *([1.0] * (len(expected) - 1))]
+    for mine, theirs, unit in zip(expected, found, units, strict=False):
+        value = mine.numpy() / unit
+        worst = max(worst, float(np.max(np.abs(value - theirs / unit) / (1.0 + np.abs(value)))))
     return worst
 
 

@@ -42,9 +42,10 @@ class RunJudge:
 
     def __call__(self, bundle: Bundle) -> dict[str, float]:
         """Figures by name: force errors [N], gate accuracy, pose error [deg] of the arm joints."""
-        figures = self._measured(bundle)
-        if self.rollouts is not None:
-            figures.update(self._rolled(bundle))
+        with torch.no_grad():
+            figures = self._measured(bundle)
+            if self.rollouts is not None:
+                figures.update(self._rolled(bundle))
         return figures
 
     def _measured(self, bundle: Bundle) -> dict[str, float]:

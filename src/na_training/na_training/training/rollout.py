@@ -73,8 +73,6 @@ def roll_out(
     simulator: Simulator,
     columns: BasicColumns,
     basic: Tensor,
-    *,
-    naive: bool = False,
 ) -> Rollout:
     """Roll out from nine measured ticks; goal and telemetry stay the recorded ones.
 
@@ -86,7 +84,6 @@ def roll_out(
         columns: of the basic features.
         basic: measured basic features (batch, 9 + H, 7 n); the states after the ninth tick are
             not looked at.
-        naive: recompute the tokens of the whole window at every step (for the bench).
 
     Returns:
         H steps; H = ticks − 9, at least 1.
@@ -100,15 +97,10 @@ def roll_out(
     q_all = columns.channel(measured, "q")
     q = q_all[:, -1]
     qd = (q - q_all[:, -2]) / simulator.parameters.dt
-    rows = list(measured.unbind(1))
-    tokens = [] if naive else list(model.token(measured).unbind(1))
+    tokens = list(model.token(measured).unbind(1))
     positions, velocities, efforts, latents = [], [], [], []
     for step in range(steps):
-        if naive:
-            window_tokens = model.token(torch.stack(rows[-window:], dim=1))
-        else:
-            window_tokens = torch.stack(tokens[-window:], dim=1)
-        latent = model.encoder.latent(window_tokens)
+        latent = model.encoder.latent(torch.stack(tokens[-window:], dim=1))
         effort = model.effort(latent)
         q, qd = simulator.step(q, qd, effort)
         positions.append(q)
@@ -117,10 +109,7 @@ def roll_out(
         latents.append(latent)
         if step + 1 < steps:
             row = recorded[:, step] + torch.cat([q, qd], dim=-1) @ columns.from_state
-            if naive:
-                rows.append(row)
-            else:
-                tokens.append(model.token(row))
+            tokens.append(model.token(row))
     return Rollout(
         torch.stack(positions, 1),
         torch.stack(velocities, 1),

@@ -98,7 +98,7 @@ class Objective:
             basic = torch.where(blind[:, None, None], bare, basic)
         rollout = roll_out(model, self.simulator, self.columns, basic)
         estimates = model.estimates(rollout.latent, None)
-        labels = self._labels(index[:, WINDOW - 1 : -1])
+        labels = self.labels(index[:, WINDOW - 1 : -1])
         result = {
             f"rollout/{name}": value
             for name, value in estimate_losses(estimates, labels, config).items()
@@ -111,12 +111,13 @@ class Objective:
         """Losses of the estimates on measured states over ticks (batch, 8 + L)."""
         features = torch.from_numpy(self.store.features[index])
         outputs = model.sequence(features)
-        labels = self._labels(index[:, WINDOW - 1 :])
+        labels = self.labels(index[:, WINDOW - 1 :])
         estimates = Estimates(*outputs[1:])
         losses = estimate_losses(estimates, labels, self.config)
         return {f"measured/{name}": value for name, value in losses.items()}
 
-    def _labels(self, index: Indices) -> Labels:
+    def labels(self, index: Indices) -> Labels:
+        """Labels of some ticks, in the shape of `index`."""
         store = self.store
         return Labels(
             torch.from_numpy(store.force[index]),

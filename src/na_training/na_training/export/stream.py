@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The streaming graph: tokens of old ticks come in and go out, so that a tick costs one token."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+import torch
+from torch import Tensor, nn
+
+from na_core.onnx_metadata import INPUT, OUTPUTS, STATE_INPUT, STATE_OUTPUT, STREAM_SUFFIX
+from na_training.export.onnx_file import TOLERANCE, ParityError, difference, random_windows, trace
+from na_training.model import Actuator
+from na_training.training.bundle import Bundle
+from na_training.training.checkpoint import write_atomically
+
+
+class Stream(nn.Module):  # type: ignore[misc]
+    """One tick of a model, with the tokens of the ticks before as explicit state.
+
+    Args:
+        model: the network.
+    """
+
+    def __init__(self, model: Actuator) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, features: Tensor, tokens: Tensor) -> tuple[Tensor, ...]:
+        """Outputs of the newest tick, and the tokens to give at the next one.
+
+        Args:
+            features: of the newest tick, in their own units (batch, F).
+            tokens: of the window − 1 ticks before, oldest first (batch, window − 1, S).
+        """
+        model, cut = self.model, self.model.layout.basic
+        window = torch.cat([tokens, model.token(features[:, :cut])[:, None]], dim=1)
+        latent = model.encoder.latent(window)
+        extras = features[:, cut:] if model.layout.extras else None
+        return (model.effort(latent), *model.estimates(latent, extras), window[:, 1:])
+
+
+def stream_path(path: Path) -> Path:
+    """Where the streaming graph of the model file `path` lies."""
+    return path.with_name(path.name.removesuffix(".onnx") + STREAM_SUFFIX)
+
+
+def export_stream(bundle: Bundle, path: Path) -> float:
+    """Write NAME.stream.onnx beside the model file `path`.
+
+    Returns:
+        The largest difference to the stateless model, relative to 1 + |value|.
+
+    Raises:
+        ParityError: streaming gives something else than the window does.
+    """
+    model = bundle.model.eval()
+    size, window = len(model.layout.names), model.encoder.window
+    example = (torch.zeros(2, size), torch.zeros(2, window - 1, model.encoder.token_size))
+    outputs = [*OUTPUTS, STATE_OUTPUT]
+    graph = trace(Stream(model), example, [INPUT, STATE_INPUT], outputs)
+    onnx.checker.check_model(graph)
+    data = graph.SerializeToString()
+    session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
+    windows = random_windows(model, rows=4)
+    state = np.zeros((4, window - 1, model.encoder.token_size), dtype=np.float32)
+    results: list[np.ndarray] = []  # type: ignore[type-arg]
+    for tick in range(window):
+        results = session.run(outputs, {INPUT: windows[:, tick], STATE_INPUT: state})
+        state = results[-1]
+    with torch.no_grad():
+        expected = model(torch.from_numpy(windows))
+    worst = difference(model, expected, results)
+    target = stream_path(path)
+    if not worst <= TOLERANCE:
+        raise ParityError(
+            f"{target}: streaming and window differ by {worst:.2e}, expected at most "
+            f"{TOLERANCE:.0e}"
+        )
+    write_atomically(target, data)
+    return worst

@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Adaptation to another arm from a few minutes, with a guard against forgetting."""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from na_core.features import PhysicsFeatures, make_feature_set
+from na_training.data import Episode, Store, build_store
+from na_training.data.motor_fit import fit_motor
+from na_training.model import WINDOW, Estimates
+from na_training.training.bundle import Bundle
+from na_training.training.config import TrainConfig
+from na_training.training.loss import Labels, estimate_losses
+from na_training.training.step import take_step
+
+PIECE = 32
+BATCH = 24
+RATE = 5e-4
+HELD_SHARE = 0.25
+"""Part of every recording, at its end, that only the guard sees."""
+GATE_BOUND = 0.01
+"""The gate's error share may grow by no more than this."""
+FREE_BOUND = 1.1
+"""The force error without contact may grow by no more than this factor, and 0.05 N."""
+PULL = 5e-3
+"""Weight of the squared distance to the old weights, relative to their size."""
+TRAINED = ("heads.side", "heads.force", "heads.gate", "heads.log_variance", "heads.linear")
+
+
+@dataclass
+class AdaptResult:
+    """What adaptation did.
+
+    Attributes:
+        accepted: False when the guard kept the old model.
+        bundle: the model to use from now on.
+        figures: (before, after) by name, on the held part.
+        reasons: why the guard refused; empty when it did not.
+    """
+
+    accepted: bool
+    bundle: Bundle
+    figures: dict[str, tuple[float, float]] = field(default_factory=dict)
+    reasons: list[str] = field(default_factory=list)
+
+
+def adapt(
+    bundle: Bundle,
+    episodes: Sequence[Episode],
+    reference: Sequence[Episode] = (),
+    *,
+    minutes: float = 1.0,
+    steps: int | None = None,
+    seed: int = 0,
+    out: Path | None = None,
+    refit_motor: bool = True,
+    clock: Callable[[], float] = time.monotonic,
+) -> AdaptResult:
+    """Fit the force and gate heads to another arm.
+
+    The last quarter of every recording is held back. The old model is kept when, on that quarter
+    or on `reference`, the gate gets worse by more than `GATE_BOUND` or the force without contact
+    by more than `FREE_BOUND`, or when nothing got better.
+
+    Args:
+        bundle: the model; not changed.
+        episodes: a few minutes of the new arm, labelled.
+        reference: recordings of the old arm that must not get worse; half of every batch.
+        minutes: wall clock to spend.
+        steps: updates to make instead.
+        seed: of the sampling.
+        out: where the model in use afterwards is exported to; nothing is written when None.
+        refit_motor: fit the motor constants of physics features to the new arm first.
+        clock: monotonic seconds.
+    """
+    new = copy.deepcopy(bundle)
+    if refit_motor and isinstance(bundle.features, PhysicsFeatures):
+        motor = fit_motor(bundle.spec, episodes)
+        new.features = make_feature_set(bundle.features.name, bundle.spec, bundle.dt, motor)
+    trained, held = _divide(episodes)
+    own = build_store(trained, new.features)
+    stores = [own]
+    if reference:
+        # The old arm keeps its own motor constants: calibration belongs to the arm.
+        stores.append(build_store(reference, bundle.features))
+    _fit(new, bundle, stores, minutes, steps, seed, clock)
+    figures: dict[str, tuple[float, float]] = {}
+    before = _judge(bundle, build_store(held, bundle.features))
+    after = _judge(new, build_store(held, new.features))
+    for name, value in before.items():
+        figures[f"new arm: {name}"] = (value, after[name])
+    if reference:
+        old_store = build_store(reference, bundle.features)
+        old_before, old_after = _judge(bundle, old_store), _judge(new, old_store)
+        for name, value in old_before.items():
+            figures[f"reference: {name}"] = (value, old_after[name])
+    reasons = refusals(figures)
+    result = AdaptResult(not reasons, new if not reasons else bundle, figures, reasons)
+    if result.accepted:
+        result.bundle.provenance = {
+            **bundle.provenance,
+            "adapted_on_episodes": len(episodes),
+            "adapted_seconds": round(len(own) * bundle.dt, 1),
+        }
+    if out is not None:
+        from na_training.export.onnx_file import export
+
+        export(result.bundle, out)
+    return result
+
+
+def refusals(figures: dict[str, tuple[float, float]]) -> list[str]:
+    """Reasons to keep the old model, given (before, after) by name; empty when there are none."""
+    reasons = []
+    for name, (before, after) in figures.items():
+        if not (np.isfinite(before) and np.isfinite(after)):
+            continue
+        if name.endswith("gate error") and after > before + GATE_BOUND:
+            reasons.append(f"{name} rose from {before:.3f} to {after:.3f} (bound +{GATE_BOUND})")
+        if name.endswith("free force") and after > max(before * FREE_BOUND, before + 0.05):
+            reasons.append(f"{name} rose from {before:.3f} to {after:.3f} N (bound × {FREE_BOUND})")
+        kept = name.startswith("reference") and name.endswith("contact force")
+        if kept and after > before * 1.1:
+            reasons.append(f"{name} rose from {before:.3f} to {after:.3f} N (bound 1.1 ×)")
+    before, after = figures.get("new arm: contact force", (0.0, 0.0))
+    if after > before:
+        reasons.append(f"contact force of the new arm did not improve ({before:.3f} N)")
+    return reasons
+
+
+def _divide(episodes: Sequence[Episode]) -> tuple[list[Episode], list[Episode]]:
+    """The first three quarters of every run of ticks, and the rest."""
+    from dataclasses import replace
+
+    first, last = [], []
+    for episode in episodes:
+        cuts = [(a, a + int((b - a) * (1.0 - HELD_SHARE)), b) for a, b in episode.segments]
+        first.append(replace(episode, segments=np.array([[a, c] for a, c, _ in cuts])))
+        last.append(replace(episode, segments=np.array([[c, b] for _, c, b in cuts])))
+    return first, last
+
+
+def _fit(
+    new: Bundle,
+    old: Bundle,
+    stores: Sequence[Store],
+    minutes: float,
+    steps: int | None,
+    seed: int,
+    clock: Callable[[], float],
+) -> None:
+    model, config = new.model, TrainConfig()
+    samplers = [store.sampler(WINDOW - 1 + PIECE) for store in stores]
+    chosen = []
+    anchors: dict[str, Tensor] = {}
+    for name, parameter in model.named_parameters():
+        parameter.requires_grad_(name.startswith(TRAINED))
+        if parameter.requires_grad:
+            chosen.append(parameter)
+            anchors[name] = parameter.detach().clone()
+    optimizer = torch.optim.AdamW(chosen, lr=RATE, weight_decay=0.0)
+    start, step = clock(), 0
+    while True:
+        share = step / steps if steps else (clock() - start) / (60.0 * minutes)
+        if share >= 1.0:
+            break
+        for group in optimizer.param_groups:
+            group["lr"] = RATE * (1.0 - share) + 1e-6
+        rng = np.random.default_rng([seed, step])
+        losses: dict[str, Tensor] = {}
+        for number, (store, sampler) in enumerate(zip(stores, samplers, strict=True)):
+            index = sampler.draw(rng, BATCH)
+            outputs = model.sequence(torch.from_numpy(store.features[index]))
+            at = index[:, WINDOW - 1 :]
+            labels = Labels(
+                torch.from_numpy(store.force[at]),
+                torch.from_numpy(store.contact[at]),
+                torch.from_numpy(store.restricted[at]),
+            )
+            for name, value in estimate_losses(Estimates(*outputs[1:]), labels, config).items():
+                if name != "condition":
+                    losses[f"{number}/{name}"] = value
+        pull = [
+            ((p - anchors[name]) ** 2).sum() / (anchors[name] ** 2).sum().clamp(min=1e-3)
+            for name, p in model.named_parameters()
+            if name in anchors
+        ]
+        losses["pull"] = PULL * torch.stack(pull).sum()
+        take_step(model, optimizer, losses, config.gradient_clip)
+        step += 1
+    for parameter in model.parameters():
+        parameter.requires_grad_(True)
+    model.eval()
+
+
+def _judge(bundle: Bundle, store: Store) -> dict[str, float]:
+    """Contact force, free force (gated) [N] and the gate's error share over all runs."""
+    contact_errors, free_errors, gate_errors = [], [], []
+    for run in store.runs:
+        rows = slice(run.start, run.stop)
+        if run.length < WINDOW:
+            continue
+        with torch.no_grad():
+            outputs = bundle.model.sequence(torch.from_numpy(np.array(store.features[rows]))[None])
+        at = slice(run.start + WINDOW - 1, run.stop)
+        force, contact = outputs.force[0].numpy(), store.contact[at]
+        is_open = torch.sigmoid(outputs.gate[0, :, 0]).numpy() >= bundle.gate_thresholds[0]
+        error = np.linalg.norm(force - store.force[at], axis=1)
+        contact_errors.append(error[contact == 1.0])
+        free_errors.append((np.linalg.norm(force, axis=1) * is_open)[contact == 0.0])
+        known = np.isfinite(contact)
+        gate_errors.append(is_open[known] != (contact[known] > 0.5))
+    return {
+        "contact force": _mean(contact_errors),
+        "free force": _mean(free_errors),
+        "gate error": _mean(gate_errors),
+    }
+
+
+def _mean(parts: list[np.ndarray]) -> float:  # type: ignore[type-arg]
+    values = np.concatenate(parts) if parts else np.zeros(0)
+    return float(values.mean()) if values.size else float("nan")

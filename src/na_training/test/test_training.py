@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Training: learns the toy arm, survives kill -9, resumes on the same curve, skips bad numbers."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="needs torch: requirements/train.txt")
+
+from toy_data import SPEC, toy_set  # noqa: E402
+
+from na_training.training import checkpoint  # noqa: E402
+from na_training.training.bundle import load_run  # noqa: E402
+from na_training.training.config import TrainConfig  # noqa: E402
+from na_training.training.plain import PlainObjective  # noqa: E402
+from na_training.training.rollout import BasicColumns, roll_out  # noqa: E402
+from na_training.training.session import RunExistsError, prepare  # noqa: E402
+from na_training.training.step import take_step  # noqa: E402
+from na_training.training.trainer import Budget  # noqa: E402
+
+SMALL = TrainConfig(
+    model="query_hysteresis",
+    precision="float32",
+    horizons=(4, 8),
+    horizon_shares=(0.5, 0.5),
+    rollout_batch=8,
+    measured_batch=16,
+    measured_length=16,
+    warmup=5,
+    rate_start=2e-3,
+    log_every=1,
+    val_share=0.25,
+)
+
+
+@pytest.fixture(scope="module")
+def episodes():
+    return toy_set(8)
+
+
+def trainer_for(episodes, out: Path, steps: int, **options: object):
+    config = replace(SMALL, **options.pop("config", {}))
+    return prepare(SPEC, episodes, config, out, Budget(steps=steps), **options)
+
+
+def test_it_learns_pose_force_and_gate_of_the_toy_arm(episodes, tmp_path: Path) -> None:
+    trainer = trainer_for(episodes, tmp_path / "run", 60)
+    before = trainer.judge(trainer.bundle) if trainer.judge else {}
+    after = trainer.run().history[-1]
+    assert after["pose_deg"] < 0.5 * before["pose_deg"]
+    assert after["force_contact"] < 0.5
+    assert trainer.progress.skipped == 0
+
+
+def test_a_resumed_run_gives_bit_for_bit_the_same_weights(episodes, tmp_path: Path) -> None:
+    whole = trainer_for(episodes, tmp_path / "whole", 6)
+    whole.run()
+    part = trainer_for(episodes, tmp_path / "part", 6)
+    part.objective = _StopAfter(part.objective, 3)
+    with pytest.raises(KeyboardInterrupt):
+        part.run()
+    part.save()
+    again = trainer_for(episodes, tmp_path / "part", 6, resume=True)
+    assert again.progress.step == 3
+    again.run()
+    for name, value in whole.bundle.model.state_dict().items():
+        assert torch.equal(value, again.bundle.model.state_dict()[name]), name
+
+
+class _StopAfter:
+    """Interrupts like Ctrl-C before the update after the given number."""
+
+    def __init__(self, inner, updates: int) -> None:
+        self.inner, self.left = inner, updates
+
+    def losses(self, *args: object, **options: object):
+        if self.left == 0:
+            raise KeyboardInterrupt
+        self.left -= 1
+        return self.inner.losses(*args, **options)
+
+
+CHILD = """
+import sys
+sys.path.insert(0, {folder!r})
+from pathlib import Path
+from test_training import SMALL, trainer_for
+from toy_data import toy_set
+trainer = trainer_for(toy_set(4), Path(sys.argv[1]), 100000,
+                      config={{"checkpoint_seconds": 0.0}})
+trainer.judge = None
+trainer.run()
+"""
+
+
+def test_kill_9_leaves_a_checkpoint_that_resumes(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    code = CHILD.format(folder=str(Path(__file__).parent))
+    child = subprocess.Popen([sys.executable, "-c", code, str(out)], stdout=subprocess.DEVNULL)
+    try:
+        deadline = time.monotonic() + 60.0
+        steps: list[int] = []
+        while len(steps) < 3:
+            assert child.poll() is None and time.monotonic() < deadline
+            if (out / checkpoint.NAME).exists():
+                step = int(checkpoint.load(out)["step"])  # whole at every moment
+                if step not in steps:
+                    steps.append(step)
+            os.sched_yield()
+    finally:
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+    step = int(checkpoint.load(out)["step"])
+    again = trainer_for(toy_set(4), out, step + 2, resume=True)
+    assert again.progress.step == step >= steps[-1]
+    again.judge = None
+    assert again.run().step == step + 2
+
+
+def test_a_run_folder_is_not_overwritten(episodes, tmp_path: Path) -> None:
+    trainer = trainer_for(episodes, tmp_path / "run", 1)
+    trainer.save()
+    with pytest.raises(RunExistsError, match="--resume"):
+        trainer_for(episodes, tmp_path / "run", 1)
+
+
+def test_fine_tuning_starts_from_the_weights_and_scales_of_another_run(
+    episodes, tmp_path: Path
+) -> None:
+    first = trainer_for(episodes, tmp_path / "synthetic", 2)
+    first.run()
+    second = trainer_for(toy_set(2), tmp_path / "real", 2, init=tmp_path / "synthetic")
+    weights = load_run(tmp_path / "synthetic", SPEC).model.state_dict()
+    for name, value in second.bundle.model.state_dict().items():
+        assert torch.equal(value, weights[name]), name
+    assert second.bundle.features.rule() == first.bundle.features.rule()
+
+
+def test_an_update_with_bad_numbers_is_skipped() -> None:
+    layer = torch.nn.Linear(1, 1)
+    optimizer = torch.optim.SGD(layer.parameters(), lr=1.0)
+    before = layer.weight.detach().clone()
+    bad = layer(torch.ones(1, 1)).sum() * float("nan")
+    assert take_step(layer, optimizer, {"a": bad}, 1.0)[2] is False
+    root = torch.sqrt(layer(torch.ones(1, 1)).sum() * 0.0)  # finite loss, infinite gradient
+    assert take_step(layer, optimizer, {"a": root}, 1.0)[2] is False
+    assert torch.equal(layer.weight, before)
+
+
+def test_a_rollout_never_looks_at_states_after_the_ninth_tick(episodes, tmp_path: Path) -> None:
+    trainer = trainer_for(episodes, tmp_path / "run", 1)
+    model, objective = trainer.bundle.model, trainer.objective
+    index = objective.sampler(9 + 12).draw(np.random.default_rng(0), 3)
+    basic = torch.from_numpy(objective.store.features[index][..., : model.layout.basic])
+    columns = BasicColumns(SPEC.n)
+    other = basic.clone()
+    for name in ("q", "qd"):
+        other[:, 9:, columns.place[name]] += 1.0
+    other[:, 9:, columns.place["error"]] -= 1.0
+    expected = roll_out(model, objective.simulator, columns, basic)
+    blind = roll_out(model, objective.simulator, columns, other)
+    torch.testing.assert_close(blind.position, expected.position, rtol=0.0, atol=0.0)
+
+
+def test_the_fast_losses_are_those_of_the_plain_implementation(episodes, tmp_path: Path) -> None:
+    trainer = trainer_for(episodes, tmp_path / "run", 1, config={"telemetry_dropout": 0.0})
+    model, objective = trainer.bundle.model, trainer.objective
+    rng = np.random.default_rng(0)
+    rolled = objective.sampler(9 + 6).draw(rng, 3)
+    pieces = objective.sampler(8 + 5).draw(rng, 3)
+    fast = {
+        **objective.rollout_losses(model, rolled, rng),
+        **objective.measured_losses(model, pieces),
+    }
+    plain = PlainObjective(objective)
+    slow = {**plain.rollout_losses(model, rolled), **plain.measured_losses(model, pieces)}
+    assert set(fast) == set(slow)
+    for name, value in fast.items():
+        torch.testing.assert_close(value, slow[name], rtol=1e-4, atol=1e-5, msg=name)
+
+
+def test_damaged_checkpoints_are_named(tmp_path: Path) -> None:
+    with pytest.raises(checkpoint.CheckpointError, match="no checkpoint"):
+        checkpoint.load(tmp_path)
+    (tmp_path / checkpoint.NAME).write_bytes(b"not a checkpoint")
+    with pytest.raises(checkpoint.CheckpointError, match="cannot be read"):
+        checkpoint.load(tmp_path)
