@@ -16,6 +16,7 @@ from na_core.robot_spec import RobotSpec
 from na_teleop.buses.base import BusSample
 from na_teleop.follower_config import FollowerConfig
 from na_teleop.goal_shaping import GoalShaper, ShapedGoal, StartRamp
+from na_teleop.hold_request import HoldRequests
 from na_teleop.leader_watchdog import LeaderState, LeaderWatchdog
 
 Array = NDArray[np.float64]
@@ -28,7 +29,7 @@ class State(StrEnum):
     ALIGNING = "aligning"  # goal := present, then torque on
     RAMPING = "ramping"  # blending from where it stands to the leader
     FOLLOWING = "following"
-    HOLDING = "holding"  # leader silent, goal frozen
+    HOLDING = "holding"  # leader silent, goal frozen; or asked to hold or retreat
     PARKING = "parking"  # walking to the park pose at bounded speed
     PARKED = "parked"  # torque off
     FAULT = "fault"  # latched; all joints stopped together
@@ -102,12 +103,12 @@ class FollowerControl:
         self._release_tries = 0
         self._release_demanded = False
         self._frozen: Array | None = None
+        self.holds = HoldRequests(spec.names)
+        self._held_at: Array | None = None
 
     # -- the tick ------------------------------------------------------------------------
 
-    def step(
-        self, now: float, sample: BusSample, leader_goal: Array | None = None
-    ) -> Actions:
+    def step(self, now: float, sample: BusSample, leader_goal: Array | None = None) -> Actions:
         """Advance by one tick.
 
         Args:
@@ -178,6 +179,9 @@ class FollowerControl:
             silence = self._watchdog.silence_s(now)
             self._enter(State.HOLDING, f"leader silent for {silence:.2f} s: goal frozen")
             return self._holding(now)
+        if self.holds.active(now):
+            self._ramp = None
+            return self._held_by_request(now)
         if self.state is State.RAMPING and self._ramp is not None:
             if self._ramp.done(now):
                 self._ramp = None
@@ -192,10 +196,26 @@ class FollowerControl:
         if leader is LeaderState.PARK:
             self._start_parking(now, ParkCause.SILENCE)
             return self._parking_goal(now)
+        if self.holds.active(now):
+            return self._held_by_request(now)
+        was_held, self._held_at = self._held_at is not None, None
         if leader is LeaderState.ACTIVE:
-            self._start_ramp(now, "leader is back")
+            self._start_ramp(now, "hold request over" if was_held else "leader is back")
             return self._following(now)
         return Actions(self._shaper.hold(now))
+
+    def _held_by_request(self, now: float) -> Actions:
+        """Stay where the arm was when the request came, or walk back to where it asks for.
+
+        The goal walks there at park speed: in contact it may be well inside what is touched.
+        """
+        if self.state is not State.HOLDING or self._held_at is None:
+            recent = now - self._present_at <= self.config.present_memory_s
+            self._enter(State.HOLDING, f"hold request: {self.holds.reason}")
+            self._held_at = np.where(recent, self._present, self._shaper.base)
+        target = self._held_at if self.holds.retreat is None else self.holds.retreat
+        speed = self.config.park_speed * self.spec.velocity_limit
+        return Actions(self._shaper.shape(target, now, requested=self._leader, speed=speed))
 
     def _parking(self, now: float, sample: BusSample) -> Actions:
         back = self._watchdog.state(now) is LeaderState.ACTIVE
@@ -369,6 +389,7 @@ class FollowerControl:
     # -- helpers -------------------------------------------------------------------------
 
     def _enter(self, state: State, reason: str) -> None:
+        self._held_at = None
         self.state = state
         self.reason = reason
 

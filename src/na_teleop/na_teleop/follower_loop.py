@@ -122,6 +122,17 @@ class FollowerLoop:
         self._pending = goal
         return ""
 
+    def hold_request(
+        self,
+        action: int,
+        duration: float,
+        names: Sequence[str] = (),
+        positions: Sequence[float] = (),
+        reason: str = "",
+    ) -> str:
+        """Take a request to hold or retreat; see HoldRequests.take. Returns a refusal or ''."""
+        return self.control.holds.take(self._clock(), action, duration, names, positions, reason)
+
     def park(self) -> tuple[bool, str]:
         """Park on request; see FollowerControl.request_park."""
         return self.control.request_park(self._clock())

@@ -13,7 +13,7 @@ from rclpy.qos import QoSProfile, qos_profile_sensor_data
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
-from na_msgs.msg import ActuatorTelemetry, JointGoal
+from na_msgs.msg import ActuatorTelemetry, HoldRequest, JointGoal
 from na_teleop.arm_calibration import arm_spec
 from na_teleop.arm_start import start_bus
 from na_teleop.buses.dynamixel_settings import Role
@@ -89,6 +89,9 @@ class FollowerNode(Node):
             )
         else:
             self.create_subscription(JointGoal, "follower/goal", self._on_goal, QoSProfile(depth=1))
+        self.create_subscription(
+            HoldRequest, "follower/hold_request", self._on_hold_request, QoSProfile(depth=10)
+        )
         self.create_service(Trigger, "~/park", self._on_park)
         self.create_service(Trigger, "~/clear_fault", self._on_clear_fault)
         self.create_timer(1.0, self._on_diagnostics)
@@ -130,6 +133,13 @@ class FollowerNode(Node):
                 throttle_duration_sec=1.0,
             )
 
+    def _on_hold_request(self, message: HoldRequest) -> None:
+        refusal = self.loop.hold_request(
+            message.action, message.duration, message.name, message.position, message.reason
+        )
+        if refusal:
+            self.get_logger().warning(refusal, throttle_duration_sec=1.0)
+
     def _on_park(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         response.success, response.message = self.loop.park()
         return response
@@ -147,6 +157,7 @@ class FollowerNode(Node):
             "torque_on": control.torque_on,
             "goals_accepted": self.loop.intake.accepted,
             **{f"goals_ignored: {why}": n for why, n in sorted(self.loop.intake.refused.items())},
+            "hold_requests": control.holds.accepted,
             "missed_deadlines": self._missed,
             **asdict(self.loop.counters),
             **self.bus.counters.as_dict(),
