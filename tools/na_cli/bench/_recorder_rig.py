@@ -19,6 +19,9 @@ TOPICS = (
     "/leader/joint_states",
 )
 
+_FIRST_CHUNK = 20_000
+"""Bytes that header, definitions and description alone do not reach."""
+
 
 def isolate() -> None:
     """Give this process a ROS domain of its own on this machine, without shared memory.
@@ -115,12 +118,18 @@ def start_recorder(out_dir: Path, **parameters: object) -> subprocess.Popen[byte
     return subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
 
 
-def wait_for(condition: Any, seconds: float, what: str) -> None:
-    """Wait until `condition()` is true; TimeoutError names what did not happen."""
+def wait_until_recording(
+    process: subprocess.Popen[bytes], out_dir: Path, seconds: float = 20.0
+) -> None:
+    """Wait until a chunk of telemetry is in the file; TimeoutError quotes the recorder's log."""
     end = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > end:
-            raise TimeoutError(f"{what} did not happen within {seconds:g} s")
+    while recorded_bytes(out_dir) < _FIRST_CHUNK:
+        if time.monotonic() > end or process.poll() is not None:
+            log = (out_dir.parent / f"{out_dir.name}.log").read_text(errors="replace")
+            raise TimeoutError(
+                f"the recorder (exit code {process.poll()}) did not record within {seconds:g} s; "
+                f"it said:\n{log[-2000:]}"
+            )
         time.sleep(0.02)
 
 

@@ -83,8 +83,7 @@ def _kill_once(out_dir: Path, arms: Any, delay: float) -> int | None:
 
     process = rig.start_recorder(out_dir)
     try:
-        # More than the header and the description: a chunk of telemetry has been written.
-        rig.wait_for(lambda: rig.recorded_bytes(out_dir) > 20_000, 20.0, "recording")
+        rig.wait_until_recording(process, out_dir)
         time.sleep(delay)
         sent = arms.sent()
     finally:

@@ -35,7 +35,7 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
         out_dir.mkdir()
         process = rig.start_recorder(out_dir)
         try:
-            rig.wait_for(lambda: rig.recorded_bytes(out_dir) > 20_000, 20.0, "recording")
+            rig.wait_until_recording(process, out_dir)
             watched = psutil.Process(process.pid)
             begin, busy = time.monotonic(), sum(watched.cpu_times()[:2])
             settle = min(10.0, arguments.seconds / 4.0)

@@ -75,7 +75,7 @@ def read_metadata(directory: Path) -> tuple[dict[str, Any] | None, str]:
     if not path.is_file():
         return None, f"{FILE_NAME} is missing"
     try:
-        content = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)[ROOT_KEY]
+        content = yaml.load(path.read_text(encoding="utf-8"), Loader=YamlLoader)[ROOT_KEY]
         if not isinstance(content, dict):
             raise TypeError(f"{ROOT_KEY} is not a mapping")
     except (OSError, UnicodeDecodeError, yaml.YAMLError, KeyError, TypeError) as error:
@@ -125,5 +125,5 @@ def _natural(path: Path) -> tuple[list[tuple[int, str]], str]:
     return [(int(part), "") if part.isdigit() else (-1, part) for part in parts], path.name
 
 
-class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """The C loader where PyYAML was built with it: metadata files are read by the thousand."""
+class YamlLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    """The safe loader, in C where PyYAML was built with it: metadata is read by the thousand."""

@@ -8,6 +8,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from rosbags.typesys.store import Typestore
 
 from na_core.nad.errors import BagFormatError, NadError, SchemaError
 from na_core.nad.layout import Qos
-from na_core.nad.locate import ZSTD_MAGIC, BagFiles, find_files, storage_kind
+from na_core.nad.locate import ZSTD_MAGIC, BagFiles, YamlLoader, find_files, storage_kind
 from na_core.nad.schemas import default_source, normalise, store_from_texts
 
 RawMessage = tuple[int, int, int, bytes]
@@ -181,11 +182,20 @@ def store_of(topics: Sequence[RawTopic], remarks: list[str] | None = None) -> Ty
                 remarks.append(remark)
             text = default_source().definition(topic.type).text
         texts.append((topic.type, text))
-    store = store_from_texts(dict.fromkeys(texts))
-    for topic in topics:
-        if topic.encoding == "ros2idl" and topic.text:
-            _register_idl(store, topic)
+    described = tuple(sorted(set(texts)))
+    idl = [topic for topic in topics if topic.encoding == "ros2idl" and topic.text]
+    if not idl:
+        return _shared_store(described)
+    store = store_from_texts(described)
+    for topic in idl:
+        _register_idl(store, topic)
     return store
+
+
+@lru_cache(maxsize=32)
+def _shared_store(described: tuple[tuple[str, str], ...]) -> Typestore:
+    """Return the store of these definitions: the episodes of one data set share theirs."""
+    return store_from_texts(described)
 
 
 def message_counts(path: Path | str) -> dict[str, int] | None:
@@ -231,7 +241,7 @@ def _mcap_topic(channel: Channel, schemas: dict[int, Schema], file: Path) -> Raw
         raise SchemaError(
             file, f"topic {channel.topic}: schema encoding {schema.encoding!r} is not supported"
         )
-    qos = yaml.safe_load(channel.metadata.get("offered_qos_profiles", "") or "[]")
+    qos = yaml.load(channel.metadata.get("offered_qos_profiles", "") or "[]", Loader=YamlLoader)
     return RawTopic(
         channel.topic,
         normalise(schema.name),
