@@ -15,6 +15,7 @@ from na_sim.forces import FORCE_DTYPE, HAND_DTYPE
 from na_sim.native import array_address, step_address
 from na_sim.scene import Scene, SceneOptions, build_scene
 from na_sim.servo.records import COMMAND_DTYPE, COUNTS_PER_RADIAN, STATE_DTYPE, SUPPLY_DTYPE
+from na_sim.stability import limit_gears
 from na_sim.unit_parameters import Unit, draw_unit
 
 if TYPE_CHECKING:
@@ -57,7 +58,11 @@ class PlantCore:
         self.episodes = len(units)
         self.dt = float(self.scene.model.opt.timestep)
         e, n = self.episodes, self.n
-        self.parameters = np.stack([unit.servos for unit in units])
+        limited = {
+            id(unit): limit_gears(unit.servos, self.scene, robot.lower, robot.upper)
+            for unit in units
+        }
+        self.parameters = np.stack([limited[id(unit)] for unit in units])
         self.state = np.zeros((e, n), STATE_DTYPE)
         self.command = np.zeros((e, n), COMMAND_DTYPE)
         self.supply = np.zeros(e, SUPPLY_DTYPE)

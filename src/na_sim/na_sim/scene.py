@@ -42,8 +42,8 @@ class SceneOptions:
 
     table: bool = True
     table_height: float = 0.0
-    gauge_stiffness: float = 20000.0
-    gauge_damping: float = 40.0
+    gauge_stiffness: float = 6000.0
+    gauge_damping: float = 60.0
     timestep: float = 0.001
 
 
@@ -99,6 +99,9 @@ def _parent_chain(spec: mujoco.MjSpec, name: str) -> str:
 def _prepare_arm(spec: mujoco.MjSpec, robot: RobotSpec) -> dict[str, str]:
     """Strip friction and couplings, widen limits, group geoms; returns joint -> mimic joint."""
     mimics: dict[str, str] = {}
+    # Inertia of output gear and horn. It also keeps the explicit gear coupling of light links
+    # stable: stiffness * dt² / inertia must stay below 1.
+    horn = float(robot.plant.get("link_armature", 0.0))  # kg m²
     for equality in list(spec.equalities):
         if equality.type == mujoco.mjtEq.mjEQ_JOINT:
             mimics[equality.name2] = equality.name1
@@ -106,8 +109,8 @@ def _prepare_arm(spec: mujoco.MjSpec, robot: RobotSpec) -> dict[str, str]:
     for joint in spec.joints:
         joint.damping = [0.0, 0.0, 0.0]
         joint.frictionloss = 0.0
-        joint.armature = 0.0
         slide = joint.type == mujoco.mjtJoint.mjJNT_SLIDE
+        joint.armature = 0.0 if slide else horn
         margin = SLIDE_STOP_MARGIN if slide else STOP_MARGIN
         joint.range = [joint.range[0] - margin, joint.range[1] + margin]
         joint.solref_limit = [-4000.0, -20.0] if not slide else [-40000.0, -80.0]

@@ -35,6 +35,7 @@ _DYNAMIXEL: dict[str, float | int | str] = {
     "loop_p": 1.0 / 128.0,
     "loop_i": 1.0 / 65536.0,
     "loop_d": 1.0 / 16.0,
+    "dead_zone": 0.0,
     "loop_ff1": 1.0 / 4.0,
     "loop_ff2": 1.0 / 4.0,
     "velocity_unit": 0.229 * RPM,
@@ -175,6 +176,7 @@ STS3215: dict[str, float | int | str] = {
     "loop_p": 0.166 * 1000.0 / COUNTS_PER_RADIAN,
     "loop_i": 0.166 * 1000.0 / COUNTS_PER_RADIAN / 1000.0,
     "loop_d": 0.166 * 1000.0 / COUNTS_PER_RADIAN * 10.0,
+    "dead_zone": 1.0,  # CW and CCW dead zone registers, factory value
     "loop_ff1": 0.0,
     "loop_ff2": 0.0,
     "velocity_unit": 1.0 / COUNTS_PER_RADIAN,

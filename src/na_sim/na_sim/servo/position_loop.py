@@ -59,6 +59,8 @@ def position_output(p: Any, s: Any, c: Any, dt: float) -> float:
     before = s.trajectory_velocity
     profile_step(p, s, c, dt)
     error = s.trajectory - s.count
+    if abs(error) <= p.dead_zone:
+        error = 0.0
     blend = dt / (p.velocity_filter + dt)
     s.error_lag += blend * (error - s.error_lag)
     rate = (error - s.error_lag) / (p.velocity_filter * MS)  # counts/ms

@@ -29,6 +29,7 @@ PARAMETER_DTYPE = np.dtype(
         ("loop_d", "f8"),  # PWM counts per (count / ms), per gain unit
         ("loop_ff1", "f8"),  # PWM counts per (count / ms), per gain unit
         ("loop_ff2", "f8"),  # PWM counts per (count / ms^2), per gain unit
+        ("dead_zone", "f8"),  # position errors up to this are taken as zero [counts]
         ("velocity_unit", "f8"),  # velocity register unit [rad/s]
         ("acceleration_unit", "f8"),  # profile acceleration unit [rad/s^2]
         ("current_unit", "f8"),  # current register unit [A]
