@@ -23,6 +23,8 @@ class FollowerConfig:
         max_failed_reads: incomplete reads in a row that make a fault.
         release_attempts: tries of switching torque off before giving up on confirmation.
         watchdog_s: silence of this program after which the servos stop by themselves [s]; 0: off.
+        stall_after_s: time that a joint may stand still far from its goal [s]; 0: any.
+        stall_distance: how far that is [rad of the servo].
         present_memory_s: age up to which a measured position is used to stop at [s].
 
     """
@@ -40,6 +42,8 @@ class FollowerConfig:
     release_attempts: int = 3
     watchdog_s: float = 0.5
     present_memory_s: float = 0.25
+    stall_after_s: float = 0.6
+    stall_distance: float = 0.3
 
     def __post_init__(self) -> None:
         """Refuse values that make no sense, naming parameter, value and expectation."""
@@ -47,7 +51,7 @@ class FollowerConfig:
             value = getattr(self, entry.name)
             if isinstance(value, bool):
                 continue
-            zero_ok = entry.name in ("ramp_s", "watchdog_s", "park_settle_s")
+            zero_ok = entry.name in ("ramp_s", "watchdog_s", "park_settle_s", "stall_after_s")
             if not (value > 0 or (zero_ok and value == 0)):
                 raise ValueError(
                     f"follower parameter {entry.name} is {value}, expected "

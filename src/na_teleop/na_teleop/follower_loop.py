@@ -15,6 +15,7 @@ from na_teleop.buses.base import BusError, BusSample, PortError, PortProblem, Se
 from na_teleop.follower_config import FollowerConfig
 from na_teleop.follower_control import Actions, FollowerControl, State, Torque
 from na_teleop.goal_intake import GoalIntake
+from na_teleop.plausibility import PositionCheck, StallWatch
 from na_teleop.telemetry import Telemetry, TelemetryBuilder
 
 Array = NDArray[np.float64]
@@ -80,6 +81,8 @@ class FollowerLoop:
         self.intake = GoalIntake(bus.spec.names, partial=partial_goals)
         self.counters = LoopCounters()
         self.health = ArmHealth(bus.spec)
+        self._positions = PositionCheck(bus.spec)
+        self._stall = StallWatch(bus.spec, config.stall_distance, config.stall_after_s)
         self._builder = TelemetryBuilder("follower", bus.spec.names)
         self._recheck = recheck
         self._clock = clock
@@ -92,6 +95,7 @@ class FollowerLoop:
         self._reopen_wait = REOPEN_FIRST_S
         self._recheck_due = False
         self._watchdog_armed = False
+        self._sent: Array | None = None
 
     # -- life ----------------------------------------------------------------------------
 
@@ -145,6 +149,9 @@ class FollowerLoop:
             except Exception as error:
                 return False, f"not cleared: {error}"
             self._recheck_due = False
+        if self._positions.trouble:
+            self._positions.forget()  # the next read is judged by the limits alone
+            return False, f"not cleared: {self._positions.trouble}; try again once it is mended"
         ok, text = self.control.clear_fault(self._clock())
         if not ok and self.control.state is State.FAULT and self.bus.is_open:
             restarted = self._reboot_latched()
@@ -196,6 +203,7 @@ class FollowerLoop:
         sample = self._read(now)
         self.health.update(sample, now)
         self._look_for_restarts(sample, gap, now)
+        sample = self._believable(sample, now)
         leader, self._pending = self._pending, None
         actions = self.control.step(now, sample, leader)
         register = self._apply(actions)
@@ -226,6 +234,20 @@ class FollowerLoop:
                 return sample
         return BusSample.nothing(self.bus.n, self._last_stamp_ns)
 
+    def _believable(self, sample: BusSample, now: float) -> BusSample:
+        """Drop positions that cannot be, and stop the arm upon them, or upon a stalled joint."""
+        control = self.control
+        sample = self._positions.judge(sample, now)
+        if self._positions.trouble and control.state is not State.PARKED:
+            control.fault(self._positions.trouble, now)
+        if control.torque_on and self._sent is not None and control.state is not State.FAULT:
+            stalled = self._stall.update(sample.position, self._sent, now)
+            if stalled:
+                control.fault(stalled, now)
+        else:
+            self._stall.forget()
+        return sample
+
     def _look_for_restarts(self, sample: BusSample, gap: float, now: float) -> None:
         """After a jump of a servo's clock or a long gap of ours: is torque where we left it?"""
         control = self.control
@@ -253,6 +275,7 @@ class FollowerLoop:
         if actions.goal is not None and self.bus.is_open:
             try:
                 register = self.bus.write_goal(actions.goal.sent)
+                self._sent = register
             except PortError as error:
                 self.counters.write_failures += 1
                 self._line_trouble(error, self._clock())
@@ -317,6 +340,7 @@ class FollowerLoop:
             self._reopen_at = now + self._reopen_wait
         else:
             self.bus.counters.reopened += 1
+            self._positions.forget()
             self._note(f"port {self.bus.port} is back; clear_fault checks everything and resumes")
 
     def _note(self, text: str) -> None:

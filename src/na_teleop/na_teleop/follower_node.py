@@ -48,6 +48,11 @@ CONFIG: dict[str, tuple[str, Bounds]] = {
     "max_failed_reads": ("incomplete reads in a row that make a fault", (1, 1000)),
     "release_attempts": ("tries of switching torque off", (1, 100)),
     "watchdog_s": ("silence after which the servos stop by themselves [s]; 0: off", (0.0, 2.5)),
+    "stall_after_s": (
+        "time that a joint may stand still far from its goal [s]; 0: any",
+        (0.0, 60.0),
+    ),
+    "stall_distance": ("how far from its goal that is [rad of the servo]", (0.05, 3.2)),
     "present_memory_s": ("age up to which a position is used to stop at [s]", (0.01, 5.0)),
 }
 

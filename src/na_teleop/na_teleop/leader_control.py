@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from na_teleop.arm_health import ArmHealth
 from na_teleop.buses.base import BusSample, PortError, PortProblem, ServoBus
+from na_teleop.plausibility import PositionCheck
 from na_teleop.telemetry import Telemetry, TelemetryBuilder
 
 REOPEN_FIRST_S = 0.5
@@ -34,7 +35,10 @@ class LeaderTick:
 
 
 class LeaderControl:
-    """Reads the leader arm, which a person moves; its torque is switched off and stays off."""
+    """Reads the leader arm, which a person moves; its torque is switched off and stays off.
+
+    An AssistedLeader (assisted_leader.py) also drives it.
+    """
 
     def __init__(
         self,
@@ -46,8 +50,10 @@ class LeaderControl:
         """`max_failed_reads`: incomplete reads in a row after which the trouble is reported."""
         self.bus = bus
         self.health = ArmHealth(bus.spec)
+        self._positions = PositionCheck(bus.spec)
         self.failed_reads = 0
         self.trouble = ""
+        self.torque_on = False  # only an AssistedLeader ever changes this
         self._max_failed_reads = max_failed_reads
         self._clock = clock
         self._builder = TelemetryBuilder("leader", bus.spec.names)
@@ -78,6 +84,9 @@ class LeaderControl:
         now = self._clock()
         sample = self._read(now)
         self.health.update(sample, now)
+        sample = self._positions.judge(sample, now)
+        if self._positions.trouble and not self.trouble:
+            self._say(self._positions.trouble)
         self.failed_reads = 0 if sample.fresh else self.failed_reads + 1
         if self.failed_reads == self._max_failed_reads and not self.trouble:
             silent = [i for i, ok in zip(self.bus.ids, sample.valid, strict=True) if not ok]
@@ -88,7 +97,7 @@ class LeaderControl:
         if sample.fresh and self.trouble:
             self.trouble = ""
             self._changes.append(f"leader on {self.bus.port} answers again")
-        telemetry = self._builder.build(sample, now, torque_enabled=False)
+        telemetry = self._builder.build(sample, now, torque_enabled=self.torque_on)
         self._changes += self.bus.take_notes()
         changes, self._changes = tuple(self._changes), []
         return LeaderTick(telemetry, sample, sample.fresh, changes)
@@ -125,3 +134,4 @@ class LeaderControl:
             self._reopen_at = now + self._reopen_wait
         else:
             self.bus.counters.reopened += 1
+            self._positions.forget()

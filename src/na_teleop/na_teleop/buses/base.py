@@ -110,7 +110,8 @@ class BusCounters:
     fast_reads: int = 0
     fast_failures: int = 0
     read_retries: int = 0
-    corrupt_packets: int = 0
+    corrupt_packets: int = 0  # incomplete or damaged
+    damaged_packets: int = 0  # complete, but the checksum or the content was wrong
     goal_writes: int = 0
     register_retries: int = 0
     servo_errors: int = 0

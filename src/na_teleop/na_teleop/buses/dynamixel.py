@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -18,9 +18,10 @@ from na_core.robot_spec import RobotSpec
 from na_teleop.buses.base import Array, BoolArray, BusSample, ServoBus, TorqueOffReport
 from na_teleop.buses.dynamixel_line import DynamixelLine
 from na_teleop.buses.dynamixel_packets import Status
-from na_teleop.buses.dynamixel_reply import READ_ADDRESS, READ_LENGTH, ReplyDecoder
+from na_teleop.buses.dynamixel_reply import FIELDS, READ_ADDRESS, READ_LENGTH, REPLY, ReplyDecoder
 from na_teleop.buses.dynamixel_settings import Role, Setting, required_settings
 from na_teleop.buses.errors import BusError, PortError, PortProblem, ServoError
+from na_teleop.buses.noise_guard import NoiseGuard
 from na_teleop.buses.port import SerialPort
 from na_teleop.buses.servo_clock import ServoClock
 
@@ -41,6 +42,8 @@ WATCHDOG_UNIT_S = 0.020
 WATCHDOG_MAX = 127
 WATCHDOG_TRIPPED = -1
 FAST_FAILURES_BEFORE_FALLBACK = 3
+NOISY_ASKS = 4  # most further questions per tick on a line that garbles
+NOISY_SHARE = 0.6  # of the control period, after which no further question is asked
 ALERT_REFRESH_S = 0.25  # how often Hardware Error Status is asked again while the alert stands
 
 
@@ -107,6 +110,8 @@ class DynamixelBus(ServoBus):
         self._hardware_error = np.zeros(self.n, dtype=np.uint8)
         self._alert_asked: dict[int, float] = {}
         self._servo_clock = ServoClock(self.n)
+        self._guard = NoiseGuard(REPLY, FIELDS)
+        self._budget_s = NOISY_SHARE / spec.control_rate
         self._clock = clock
 
     # -- port ----------------------------------------------------------------------------
@@ -122,6 +127,7 @@ class DynamixelBus(ServoBus):
         self._missing.clear()
         self._alert_asked.clear()
         self._servo_clock.forget()
+        self._guard.forget()
 
     def close(self) -> None:
         """Close the port; never raises; leaves torque as it is."""
@@ -132,9 +138,12 @@ class DynamixelBus(ServoBus):
     def read(self) -> BusSample:
         """Read registers 120 to 146 of every servo; silent servos come back invalid."""
         self.counters.reads += 1
+        began = time.monotonic()
         replies, stamp_ns = self._fast_read()
         if not replies:
             replies, stamp_ns = self._plain_read()
+        if self._noisy():
+            replies = self._believed(replies, began)
         self._missing = {id for id in self.ids if id not in replies}
         failing = self._fast_failures >= FAST_FAILURES_BEFORE_FALLBACK
         if self.fast_enabled and failing and not self._missing:
@@ -146,8 +155,8 @@ class DynamixelBus(ServoBus):
         return self._sample(replies, stamp_ns)
 
     def _fast_read(self) -> tuple[dict[int, Status], int]:
-        """One packet from all servos; nothing when one of them is known to be missing."""
-        if not self.fast_enabled or self._missing:
+        """One packet from all servos; nothing when one is known to be missing, or in noise."""
+        if not self.fast_enabled or self._missing or self._noisy():
             return {}, 0
         replies = self.line.fast_sync_read(self.ids, *self._question)
         if replies:
@@ -187,6 +196,31 @@ class DynamixelBus(ServoBus):
                 stamp_ns = self.serial.first_byte_ns or 0
             replies.update(got)
         return replies, stamp_ns
+
+    def _noisy(self) -> bool:
+        """Whether packets were damaged lately; see NoiseGuard."""
+        return self._guard.noisy(self.counters.damaged_packets, self._clock())
+
+    def _believed(self, replies: Mapping[int, Status], began: float) -> dict[int, Status]:
+        """Ask again until servos have said the same twice, within NOISY_ASKS and the tick."""
+        self._guard.begin()
+        believed: dict[int, Status] = {}
+        got = dict(replies)
+        for _ in range(NOISY_ASKS):
+            for id, status in got.items():
+                image = self._guard.believe(id, status.data[-READ_LENGTH:])
+                if image is not None:
+                    believed[id] = replace(status, data=image)
+            wanted = [id for id in self.ids if id not in believed]
+            if not wanted or time.monotonic() - began > self._budget_s:
+                break
+            self.counters.read_retries += 1
+            address, length = self._question
+            got = self.line.sync_read(wanted, address, length)
+            got = {id: status for id, status in got.items() if len(status.data) == length}
+            if len(got) < len(wanted):
+                self._change_question()
+        return believed
 
     def _sample(self, replies: Mapping[int, Status], stamp_ns: int) -> BusSample:
         self.counters.fresh_reads += len(replies) == self.n

@@ -24,6 +24,7 @@ from na_teleop.buses.port import QUIET_GAP_S, SerialPort
 
 ATTEMPTS = 3  # tries of one register access
 RETURN_DELAY_S = 0.0005  # a servo's longest return delay, its factory default
+STUFFED_S = 0.001  # wait for bytes that stuffing may have added
 PING_DATA = 3  # model number (2), firmware version (1)
 
 
@@ -152,7 +153,8 @@ class DynamixelLine:
         self._send(result, None)
         total = len(wanted) * (length + 4) - 3
         scanner = StatusScanner(max_data=total, stuffed=False)
-        found = self._receive(scanner, MIN_STATUS + total, len(wanted), lambda s: True)
+        size = MIN_STATUS + total
+        found = self._receive(scanner, size, len(wanted), lambda s: True, size)
         for status in found:
             if status.id == BROADCAST and len(status.data) == total:
                 parts = {part.id: part for part in split_fast_reply(status, length)}
@@ -202,7 +204,8 @@ class DynamixelLine:
             return not missing
 
         size = (MIN_STATUS + length + length // 3) * len(wanted)
-        self._receive(scanner, size, len(wanted), done)
+        plain = (MIN_STATUS + length) * len(wanted)
+        self._receive(scanner, size, len(wanted), done, plain)
         self._note_alerts(replies.values())
         return replies
 
@@ -212,8 +215,13 @@ class DynamixelLine:
         size: int,
         servos: int,
         done: Callable[[Status], bool],
+        plain: int,
     ) -> list[Status]:
-        """Feed the scanner until `done(status)` is true for one, silence, or time-out."""
+        """Feed the scanner until `done(status)` is true for one, silence, or time-out.
+
+        `plain` bytes are all there is unless some are stuffed: once they are there the wait is
+        short, damaged packets among them or not.
+        """
         port = self.port
         gap_s = max(QUIET_GAP_S, port.latency_s / 2.0)
         port.setPacketTimeoutMillis(
@@ -229,8 +237,10 @@ class DynamixelLine:
                 found.append(status)
                 finished = done(status) or finished
             # After the first bytes the rest follows closely.
-            port.shorten_timeout(gap_s + port.wire_time_s(size))
+            enough = scanner.received >= plain
+            port.shorten_timeout(STUFFED_S if enough else gap_s + port.wire_time_s(size))
         self.counters.corrupt_packets += scanner.finish()
+        self.counters.damaged_packets += scanner.damaged
         port.is_using = False
         return found
 

@@ -119,10 +119,13 @@ class StatusScanner:
         self._stuffed = stuffed
         self._bytes = bytearray()
         self.corrupt = 0
+        self.damaged = 0  # of these: complete, but with a wrong checksum
+        self.received = 0  # bytes
 
     def feed(self, data: bytes) -> list[Status]:
         """Add bytes; return the packets they complete."""
         self._bytes += data
+        self.received += len(data)
         found: list[Status] = []
         while True:
             start = self._bytes.find(FULL_HEADER)
@@ -144,6 +147,7 @@ class StatusScanner:
             packet = bytes(self._bytes[:end])
             if crc16(packet[:-2]) != packet[-2] | packet[-1] << 8:
                 self.corrupt += 1
+                self.damaged += 1
                 del self._bytes[:4]
                 continue
             body = packet[PREFIX:-2]

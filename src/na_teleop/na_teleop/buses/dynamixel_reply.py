@@ -13,6 +13,7 @@ from na_core.raw_si import JointConversion
 from na_core.robot_spec import RobotSpec
 from na_teleop.buses.base import Array, IntArray
 from na_teleop.buses.dynamixel_packets import Status
+from na_teleop.buses.noise_guard import ImageField
 
 READ_ADDRESS, READ_LENGTH = span(DYNAMIXEL_X, "realtime_tick", "present_temperature")
 PWM_FULL_SCALE = 885.0  # Present PWM of the whole supply
@@ -32,6 +33,18 @@ REPLY = np.dtype(
         ("voltage", "<u2"),
         ("temperature", "u1"),
     ]
+)
+# Two reads of a tick lie up to some milliseconds apart, more where servos were silent.
+FIELDS = (
+    ImageField("realtime_tick", 100),
+    ImageField("pwm", 80),
+    ImageField("current", 60),
+    ImageField("velocity", 20, per_speed=0.2),
+    ImageField("position", 4, per_speed=0.15),  # 15.6 count/s per unit of velocity, 10 ms
+    ImageField("velocity_trajectory", 20, per_speed=0.2),
+    ImageField("position_trajectory", 4, per_speed=0.15),
+    ImageField("voltage", 2),
+    ImageField("temperature", 1),
 )
 
 

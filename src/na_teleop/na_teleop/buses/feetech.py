@@ -21,10 +21,11 @@ from na_teleop.buses.errors import BusError, ServoError
 from na_teleop.buses.feetech_line import FeetechLine
 from na_teleop.buses.feetech_packets import HARDWARE_ERROR_BITS
 from na_teleop.buses.feetech_reply import (
+    FIELDS,
     READ_ADDRESS,
     READ_LENGTH,
+    REPLY,
     Measured,
-    agree,
     decode,
     plausible,
 )
@@ -34,7 +35,7 @@ from na_teleop.buses.port import SerialPort
 
 TABLE_LENGTH = FEETECH_STS["present_current"].end
 BEATS = 8  # heartbeat values: torque limit 1000, 999, … 993 (0.1 % of stall each)
-NOISY_ASKS = 4  # most questions per tick on a line that garbles
+NOISY_ASKS = 5  # most questions per tick on a line that garbles
 NOISY_SHARE = 0.6  # of the control period, after which no further question is asked
 
 
@@ -101,7 +102,7 @@ class FeetechBus(ServoBus):
         self._torque_expected = False
         self._hardware_error = np.zeros(self.n, dtype=np.uint8)
         self._stamp_ns = 0
-        self._guard = NoiseGuard(agree)
+        self._guard = NoiseGuard(REPLY, FIELDS)
         self._budget_s = NOISY_SHARE / spec.control_rate
         self._clock = clock
 
@@ -137,7 +138,7 @@ class FeetechBus(ServoBus):
         images: dict[int, bytes] = {}
         stamp_ns = 0
         began = time.monotonic()
-        noisy = self._guard.noisy(self.counters.corrupt_packets, self._clock())
+        noisy = self._guard.noisy(self.counters.damaged_packets, self._clock())
         asked = 0
         while True:
             wanted = [id for id in self.ids if id not in images]
@@ -155,11 +156,12 @@ class FeetechBus(ServoBus):
             if got and not stamp_ns:
                 stamp_ns = self.serial.first_byte_ns or 0
             whole = {id: status.data for id, status in got.items() if plausible(status.data)}
-            self.counters.corrupt_packets += len(got) - len(whole)
-            noisy = self._guard.noisy(self.counters.corrupt_packets, self._clock())
+            self.counters.damaged_packets += len(got) - len(whole)
+            noisy = self._guard.noisy(self.counters.damaged_packets, self._clock())
             for id, image in whole.items():
-                if not noisy or self._guard.confirmed(id, image):
-                    images[id] = image
+                believed = self._guard.believe(id, image) if noisy else image
+                if believed is not None:
+                    images[id] = believed
         self._missing = {id for id in self.ids if id not in images}
         return self._sample(images, stamp_ns)
 

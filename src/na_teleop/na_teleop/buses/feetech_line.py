@@ -200,7 +200,8 @@ class FeetechLine:
                     missing.discard(status.id)
                     replies[status.id] = status
             port.shorten_timeout(gap_s + wire_s)
-        self.counters.corrupt_packets += scanner.finish(size) if missing else scanner.corrupt
+        self.counters.damaged_packets += scanner.damaged
+        self.counters.corrupt_packets += scanner.damaged + scanner.finish()
         port.is_using = False
         return replies
 

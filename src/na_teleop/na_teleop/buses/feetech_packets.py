@@ -57,7 +57,7 @@ class StatusScanner:
         """Believe packets with these numbers of data bytes only."""
         self._lengths = {length + 2 for length in lengths}
         self._bytes = bytearray()
-        self.corrupt = 0
+        self.damaged = 0
         self.received = 0
 
     def feed(self, data: bytes) -> list[Status]:
@@ -81,17 +81,14 @@ class StatusScanner:
                 return found
             packet = bytes(self._bytes[:end])
             if checksum(packet[2:-1]) != packet[-1]:
-                self.corrupt += 1
+                self.damaged += 1
                 del self._bytes[:1]
                 continue
             found.append(Status(packet[2], packet[4], packet[5:-1]))
             del self._bytes[:end]
 
-    def finish(self, expected: int = 0) -> int:
-        """Return how many packets were corrupt, at least one when bytes are left or are odd.
-
-        `expected`: bytes that `feed` should have seen if all went well; 0: unknown.
-        """
-        left = len(self._bytes) >= PREFIX or (0 < self.received < expected)
+    def finish(self) -> int:
+        """Return how many packets were incomplete."""
+        left = len(self._bytes) >= PREFIX
         self._bytes.clear()
-        return self.corrupt + int(left and not self.corrupt)
+        return int(left)

@@ -11,6 +11,7 @@ import numpy as np
 from na_core.control_tables import FEETECH_STS, span
 from na_core.raw_si import JointConversion
 from na_teleop.buses.base import Array, BoolArray, IntArray
+from na_teleop.buses.noise_guard import ImageField
 from na_teleop.buses.sign_magnitude import decode_array
 
 # Torque, goal and limits are read as well: they tell a servo that lost power, or repeats itself.
@@ -40,12 +41,27 @@ REPLY = np.dtype(
     ]
 )
 POSITION_BIT, VELOCITY_BIT, LOAD_BIT, CURRENT_BIT = 15, 15, 10, 15
-_KNOWN = ("torque_enable", "acceleration", "goal_position", "goal_time", "goal_velocity")
-_STEADY = (*_KNOWN, "torque_limit", "lock", "error", "registered")
-SETTLED_COUNTS = 3  # difference of two positions of a servo at rest
-BETWEEN_READS_S = 0.006  # longest time between two images of one tick
-VELOCITY_SLACK = 12  # count/s
-LOAD_SLACK, CURRENT_SLACK = 30, 6  # 0.1 %, 6.5 mA
+_STEADY = (
+    "torque_enable",
+    "acceleration",
+    "goal_position",
+    "goal_time",
+    "goal_velocity",
+    "torque_limit",
+    "lock",
+    "registered",
+    "error",
+)
+# Two reads of a tick lie up to 6 ms apart; one count of flicker shows as 125 count/s.
+FIELDS = (
+    *(ImageField(name, 0) for name in _STEADY),
+    ImageField("position", 3, per_speed=0.006, sign_bit=POSITION_BIT),
+    ImageField("velocity", 300, per_speed=0.2, sign_bit=VELOCITY_BIT),
+    ImageField("load", 100, sign_bit=LOAD_BIT),
+    ImageField("current", 20, sign_bit=CURRENT_BIT),
+    ImageField("voltage", 2),
+    ImageField("temperature", 1),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,27 +95,6 @@ def plausible(image: bytes) -> bool:
         and 20 <= row["voltage"] <= 200
         and row["temperature"] <= 150
         and row["error"] <= 0x3F
-    )
-
-
-def agree(earlier: bytes, later: bytes) -> bool:
-    """Return whether two images of one servo, read within one tick, can both be true."""
-    a, b = np.frombuffer(earlier + later, dtype=REPLY)
-    if any(a[name] != b[name] for name in _STEADY if name != "torque_limit"):
-        return False
-
-    def apart(name: str, bit: int) -> int:
-        first, second = decode_array([a[name], b[name]], bit)
-        return int(abs(first - second))
-
-    speed = abs(int(decode_array(a["velocity"], VELOCITY_BIT)))
-    return bool(
-        apart("position", POSITION_BIT) <= SETTLED_COUNTS + speed * BETWEEN_READS_S
-        and apart("velocity", VELOCITY_BIT) <= VELOCITY_SLACK + speed // 8
-        and apart("load", LOAD_BIT) <= LOAD_SLACK
-        and apart("current", CURRENT_BIT) <= CURRENT_SLACK
-        and abs(int(a["voltage"]) - int(b["voltage"])) <= 1
-        and abs(int(a["temperature"]) - int(b["temperature"])) <= 1
     )
 
 
