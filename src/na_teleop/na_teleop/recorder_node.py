@@ -133,6 +133,8 @@ class RecorderNode(Node):
             if label.header.stamp.sec == 0 and label.header.stamp.nanosec == 0:
                 label.header.stamp = self.get_clock().now().to_msg()
             self._label_pub.publish(label)
+            if label.source == ForceLabel.FT_SENSOR and not self.session.seen.get(layout.FT_WRENCH):
+                response.message = f"set, but nothing has arrived on {layout.FT_WRENCH} so far"
         return response
 
     def _on_tick(self) -> None:

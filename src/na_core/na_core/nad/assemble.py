@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -259,7 +259,5 @@ _BUILDERS: dict[str, _Builder] = {
     "na_msgs/msg/EpisodeInfo": _infos,
 }
 
-
-def topics_with_arrays() -> Iterable[str]:
-    """Return the message types that have a typed track of their own."""
-    return _BUILDERS.keys()
+TYPED = frozenset(_BUILDERS)
+"""Message types that have a typed track of their own."""

@@ -18,7 +18,7 @@ from na_core.nad.cache import content_hash
 from na_core.nad.cdr_view import decode
 from na_core.nad.errors import BagFormatError, NadError, SchemaError
 from na_core.nad.layout import EPISODE, LABEL, LATCHED, TOPICS_BY_NAME, EpisodeInfo
-from na_core.nad.raw_bag import RawBag, RawTopic, store_of
+from na_core.nad.raw_bag import RawBag, RawTopic, topic_store
 from na_core.nad.reader import load_episode
 from na_core.nad.typestore import encode, encode_episode_info, nad_typestore, stamp
 from na_core.nad.writer import EpisodeWriter
@@ -162,7 +162,7 @@ def _missed(items: list[Item]) -> dict[str, int]:
             types[item.topic.name] = item.topic
     found = {}
     for name, messages in raw.items():
-        groups = decode(store_of([types[name]]), types[name].type, messages)
+        groups = decode(topic_store(types[name]), types[name].type, messages)
         sequence = np.concatenate([group.numbers["sequence"].astype(np.int64) for group in groups])
         step = np.diff(np.unique(sequence))
         found[name] = int((step - 1)[step < 1 << 32].sum())

@@ -56,7 +56,7 @@ class RawBag:
         self.path = self.files.path
         self.remarks = list(self.files.remarks)
         self.topics: list[RawTopic] = []
-        self._numbers: dict[tuple[str, str], int] = {}
+        self._numbers: dict[tuple[str, str, str], int] = {}
 
     def messages(self) -> Iterator[RawMessage]:
         """Yield every message in file order.
@@ -76,14 +76,6 @@ class RawBag:
                     f"before; try: ./na bag recover {self.path}",
                 ) from error
 
-    def typestore(self) -> Typestore:
-        """Return a typestore of the stored definitions, so that old layouts stay readable.
-
-        Topics stored without a definition (old SQLite bags) use today's, with a remark. Call it
-        after the messages were read.
-        """
-        return store_of(self.topics, self.remarks)
-
     def custom_data(self) -> dict[str, str]:
         """Return custom_data of metadata.yaml ({} when there is none)."""
         data = (self.files.metadata or {}).get("custom_data") or {}
@@ -102,16 +94,30 @@ class RawBag:
             yield from self._sqlite(file)
 
     def _topic(self, topic: RawTopic) -> int:
-        key = (topic.name, topic.type)
+        key = (topic.name, topic.type, topic.text)
         number = self._numbers.get(key)
         if number is None:
             number = self._numbers[key] = len(self.topics)
             self.topics.append(topic)
         return number
 
+    def _channel(self, channel: Channel, schemas: dict[int, Schema]) -> int | None:
+        """Number a channel; None, with a remark, for one that does not carry ROS 2 messages."""
+        schema = schemas.get(channel.schema_id)
+        encoding = schema.encoding if schema is not None else "none"
+        if channel.message_encoding == "cdr" and encoding in ("ros2msg", "ros2idl"):
+            return self._topic(mcap_topic(channel, schemas[channel.schema_id]))
+        remark = (
+            f"{channel.topic} is not read: its messages are {channel.message_encoding!r} with "
+            f"schema encoding {encoding!r}, not ROS 2 CDR"
+        )
+        if remark not in self.remarks:
+            self.remarks.append(remark)
+        return None
+
     def _mcap(self, file: Path) -> Iterator[RawMessage]:
         schemas: dict[int, Schema] = {}
-        numbers: dict[int, int] = {}
+        numbers: dict[int, int | None] = {}
         footer = False
         with file.open("rb") as stream:
             try:
@@ -125,11 +131,12 @@ class RawBag:
                             if data[:4] == ZSTD_MAGIC:
                                 data = zstandard.decompress(data)
                             number = numbers[item.channel_id]
-                            yield number, item.log_time, item.publish_time, data
+                            if number is not None:
+                                yield number, item.log_time, item.publish_time, data
                         elif isinstance(item, Schema):
                             schemas[item.id] = item
                         elif isinstance(item, Channel):
-                            numbers[item.id] = self._topic(_mcap_topic(item, schemas, file))
+                            numbers[item.id] = self._channel(item, schemas)
                         elif isinstance(item, Footer):
                             footer = True
             except NadError:
@@ -169,33 +176,36 @@ class RawBag:
                 reader.close()
 
 
-def store_of(topics: Sequence[RawTopic], remarks: list[str] | None = None) -> Typestore:
-    """Return a typestore of the definitions stored with `topics`; see RawBag.typestore."""
-    texts: list[tuple[str, str]] = []
-    for topic in topics:
-        if topic.encoding == "ros2idl":
-            continue
-        text = topic.text
-        if not text:
-            remark = f"{topic.type} is stored without its definition; today's is used"
-            if remarks is not None and remark not in remarks:
-                remarks.append(remark)
-            text = default_source().definition(topic.type).text
-        texts.append((topic.type, text))
-    described = tuple(sorted(set(texts)))
-    idl = [topic for topic in topics if topic.encoding == "ros2idl" and topic.text]
-    if not idl:
-        return _shared_store(described)
-    store = store_from_texts(described)
-    for topic in idl:
-        _register_idl(store, topic)
+def topic_store(topic: RawTopic, remarks: list[str] | None = None) -> Typestore:
+    """Return a typestore of the definition stored with `topic`, so that old layouts stay readable.
+
+    A topic stored without one (old SQLite bags) gets today's, with a remark. Raises SchemaError
+    when the definition cannot be parsed or is not known.
+    """
+    text = topic.text
+    if not text:
+        remark = f"{topic.type} is stored without its definition; today's is used"
+        if remarks is not None and remark not in remarks:
+            remarks.append(remark)
+        text = default_source().definition(topic.type).text
+    return _store(topic.type, topic.encoding, text)
+
+
+@lru_cache(maxsize=256)
+def _store(type_name: str, encoding: str, text: str) -> Typestore:
+    """Make the store once: the episodes of one data set share their definitions."""
+    if encoding == "ros2msg":
+        return store_from_texts([(type_name, text)])
+    store = store_from_texts([])
+    separator = "=" * 80 + "\n"
+    parts = [part for part in text.split(separator) if part.strip()] or [text]
+    try:
+        for part in parts:
+            body = part.split("\n", 1)[1] if part.startswith("IDL: ") else part
+            store.register(get_types_from_idl(body))
+    except Exception as error:  # rosbags raises several unrelated classes on bad text
+        raise SchemaError(type_name, f"IDL definition cannot be used: {error}") from error
     return store
-
-
-@lru_cache(maxsize=32)
-def _shared_store(described: tuple[tuple[str, str], ...]) -> Typestore:
-    """Return the store of these definitions: the episodes of one data set share theirs."""
-    return store_from_texts(described)
 
 
 def message_counts(path: Path | str) -> dict[str, int] | None:
@@ -229,19 +239,13 @@ def _summary_counts(file: Path) -> dict[str, int] | None:
     return {channel.topic: counts.get(key, 0) for key, channel in summary.channels.items()}
 
 
-def _mcap_topic(channel: Channel, schemas: dict[int, Schema], file: Path) -> RawTopic:
-    schema = schemas.get(channel.schema_id)
-    if channel.message_encoding != "cdr" or schema is None:
-        raise BagFormatError(
-            file,
-            f"topic {channel.topic}: encoding {channel.message_encoding!r} with schema "
-            f"{channel.schema_id}; expected 'cdr' with a ROS 2 message definition",
-        )
-    if schema.encoding not in ("ros2msg", "ros2idl"):
-        raise SchemaError(
-            file, f"topic {channel.topic}: schema encoding {schema.encoding!r} is not supported"
-        )
-    qos = yaml.load(channel.metadata.get("offered_qos_profiles", "") or "[]", Loader=YamlLoader)
+def mcap_topic(channel: Channel, schema: Schema) -> RawTopic:
+    """Return the topic that an MCAP channel and its schema describe."""
+    try:
+        text = channel.metadata.get("offered_qos_profiles", "") or "[]"
+        qos = yaml.load(text, Loader=YamlLoader)
+    except yaml.YAMLError:
+        qos = []
     return RawTopic(
         channel.topic,
         normalise(schema.name),
@@ -273,17 +277,6 @@ def _sqlite_topic(connection: Any) -> RawTopic:
         connection.digest,
         profiles,
     )
-
-
-def _register_idl(store: Typestore, topic: RawTopic) -> None:
-    separator = "=" * 80 + "\n"
-    parts = [part for part in topic.text.split(separator) if part.strip()] or [topic.text]
-    try:
-        for part in parts:
-            body = part.split("\n", 1)[1] if part.startswith("IDL: ") else part
-            store.register(get_types_from_idl(body))
-    except Exception as error:
-        raise SchemaError(topic.name, f"IDL definition of {topic.type}: {error}") from error
 
 
 def _damage(error: Exception, offset: int, file: Path) -> str:

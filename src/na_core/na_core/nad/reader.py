@@ -10,12 +10,13 @@ import numpy as np
 
 from na_core.nad import cache
 from na_core.nad.arrays import Episode, Track
-from na_core.nad.assemble import Input, build
+from na_core.nad.assemble import TYPED, Input, build
 from na_core.nad.cdr_view import decode
 from na_core.nad.errors import SchemaError
+from na_core.nad.layout import TOPICS_BY_NAME
 from na_core.nad.locate import SUFFIXES
 from na_core.nad.metadata import FILE_NAME
-from na_core.nad.raw_bag import RawBag
+from na_core.nad.raw_bag import RawBag, topic_store
 from na_core.nad.writer import is_locked
 
 TIME_BASES = ("header", "log")
@@ -73,13 +74,18 @@ def episode_from(
         times[number].append(log_time)
         data[number].append(cdr)
     tracks: dict[str, Track] = {}
-    store = bag.typestore()
     remarks: list[str] = []
     for topic, log_times, messages in zip(bag.topics, times, data, strict=False):
+        if topic.name in tracks:
+            remarks.append(f"{topic.name}: {len(messages)} messages of a second type are not read")
+            continue
         try:
-            groups = decode(store, topic.type, messages)
+            groups = decode(topic_store(topic, bag.remarks), topic.type, messages)
         except SchemaError as error:
-            raise SchemaError(bag.path, f"topic {topic.name}: {error}") from error
+            if topic.type in TYPED or topic.name in TOPICS_BY_NAME:
+                raise SchemaError(bag.path, f"topic {topic.name}: {error}") from error
+            remarks.append(f"{topic.name} is not read: {error}")
+            continue
         log_ns = np.asarray(log_times, dtype=np.int64)
         source = Input(topic.name, topic.type, log_ns, groups, time_base, int(max_gap * 1e9))
         track = build(source, remarks)

@@ -8,13 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import yaml
-
 from na_core.nad.errors import BagFormatError, NadError
 from na_core.nad.locate import SUFFIXES, storage_kind
 from na_core.nad.mcap_salvage import Salvage
-from na_core.nad.raw_bag import RawBag, RawTopic
-from na_core.nad.schemas import normalise
+from na_core.nad.raw_bag import RawBag, RawTopic, mcap_topic
 from na_core.nad.writer import EpisodeWriter, is_locked
 
 
@@ -160,18 +157,7 @@ def _topic(salvage: Salvage, channel_id: int) -> RawTopic | None:
     schema = salvage.schemas.get(channel.schema_id) if channel else None
     if channel is None or schema is None:
         return None
-    try:
-        qos = yaml.safe_load(channel.metadata.get("offered_qos_profiles", "") or "[]")
-    except yaml.YAMLError:
-        qos = []
-    return RawTopic(
-        channel.topic,
-        normalise(schema.name),
-        schema.data.decode("utf-8", "replace"),
-        schema.encoding,
-        channel.metadata.get("topic_type_hash", ""),
-        qos if isinstance(qos, list) else [],
-    )
+    return mcap_topic(channel, schema)
 
 
 def _readable(file: Path, report: RecoverReport) -> Iterator[tuple[RawTopic, int, int, bytes]]:

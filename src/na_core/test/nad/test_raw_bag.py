@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mcap.writer import Writer as McapWriter
 from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
 
 from na_core.nad.errors import BagFormatError
@@ -15,7 +16,8 @@ from na_core.nad.example import Example, messages, write_example
 from na_core.nad.layout import FOLLOWER_TELEMETRY, TOPICS_BY_NAME
 from na_core.nad.raw_bag import RawBag, message_counts
 from na_core.nad.reader import read_episode
-from na_core.nad.typestore import nad_typestore
+from na_core.nad.schemas import default_source
+from na_core.nad.typestore import encode, nad_typestore
 
 EXAMPLE = Example(seconds=1)
 EXPECTED = sorted((topic, time, cdr) for topic, time, cdr in messages(EXAMPLE))
@@ -124,3 +126,25 @@ def test_source_is_never_changed(tmp_path: Path) -> None:
         path.chmod(0o755)
     assert {item.name: item.read_bytes() for item in path.iterdir()} == before
     shutil.rmtree(path)
+
+
+def test_channels_that_are_not_ros2_are_left_out_with_a_remark(tmp_path: Path) -> None:
+    file = tmp_path / "mixed.mcap"
+    with file.open("wb") as stream:
+        writer = McapWriter(stream)
+        writer.start()
+        schema = writer.register_schema("thing", "jsonschema", b"{}")
+        words = writer.register_channel("/json", "json", schema)
+        writer.add_message(words, 1, b"{}", 1)
+        text = default_source().definition("sensor_msgs/msg/JointState").text.encode()
+        schema = writer.register_schema("sensor_msgs/msg/JointState", "ros2msg", text)
+        joints = writer.register_channel("/joint_states", "cdr", schema)
+        prototype = {"name": ["a"], "position": [1.0]}
+        cdr = encode(nad_typestore(), "sensor_msgs/msg/JointState", prototype)
+        writer.add_message(joints, 2, cdr, 2)
+        writer.finish()
+    assert _read(file) == [("/joint_states", 2, cdr)]
+    bag = RawBag(file)
+    list(bag.messages())
+    expected = "/json is not read: its messages are 'json' with schema encoding 'jsonschema'"
+    assert bag.remarks[0].startswith(expected)

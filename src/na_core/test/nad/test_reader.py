@@ -292,3 +292,19 @@ def test_duplicate_and_out_of_order_messages_lose_nothing(tmp_path: Path) -> Non
     assert expected in episode.remarks
     log = read_episode(path, time_base="log").follower
     assert log is not None and log.position[:, 0].tolist() == list(range(100))
+
+
+def test_a_foreign_topic_that_cannot_be_decoded_does_not_hide_the_rest(tmp_path: Path) -> None:
+    rows = telemetry_template("follower", JOINTS).rows(2, sequence=range(2))
+    with EpisodeWriter(tmp_path / "e") as writer:
+        writer.add_topic(FOLLOWER_TELEMETRY, TELEMETRY_TYPE)
+        writer.add_topic_text("/camera", "camera_msgs/msg/Odd", "wstring w\n")
+        writer.add_topic_text("/broken", "camera_msgs/msg/Broken", "float64[ x\n")
+        for i, row in enumerate(rows):
+            writer.write(FOLLOWER_TELEMETRY, i + 1, row)
+        writer.write("/camera", 3, b"\0\1\0\0" + bytes(8))
+        writer.write("/broken", 4, b"\0\1\0\0" + bytes(8))
+    episode = read_episode(tmp_path / "e")
+    assert len(episode.follower or ()) == 2
+    for words in ("/camera is not read: ", "/broken is not read: "):
+        assert any(remark.startswith(words) for remark in episode.remarks), episode.remarks

@@ -165,6 +165,9 @@ def test_label_changes_are_messages_in_the_episode(world: World) -> None:
     labels = read_episode(world.out_dir / "one").labels
     assert labels is not None and labels.mass.tolist() == [0.2, 0.5]
     assert labels.stamp_ns[1] > labels.stamp_ns[0] > 0
+    label.source = ForceLabel.FT_SENSOR
+    sensor = world.call(SetForceLabel, "set_force_label", request)
+    assert sensor.success and "nothing has arrived on /ft_sensor/wrench" in sensor.message
 
 
 def test_parameters_relabel_a_running_episode_and_can_be_refused(world: World) -> None:
