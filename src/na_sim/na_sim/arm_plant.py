@@ -67,6 +67,8 @@ class ArmPlant:
         self._steps = 0
         self._rng = np.random.default_rng([seed, 0x11FE])
         self._hand: HandPath | None = None
+        #: Called after every advance, by whoever advanced the plant.
+        self.observer: Callable[[], None] | None = None
         self._offset = 0.0  # plant seconds skipped after a long sleep
         if position is not None:
             if np.shape(position) != (self.n,):
@@ -107,6 +109,8 @@ class ArmPlant:
             self.core.advance(chunk)
             self._steps += chunk
         self.time = until
+        if self.observer is not None:
+            self.observer()
 
     def _aim_hand(self, chunk: int) -> None:
         if self._hand is None:

@@ -11,6 +11,8 @@ from na_sim.arm_plant import ArmPlant
 from na_sim.emulated_servos import emulated_bus, servo_configs
 from na_sim.faults import FaultInjector, FaultRunner, FaultScript, FaultTarget
 from na_sim.operator import ScriptedOperator
+from na_sim.scene_script import SceneRunner, SceneScript
+from na_sim.truth_meter import TruthMeter, TruthSample
 from na_sim.wire.pty_port import PtyPort
 
 #: Longest time that the physics makes up for at once [s]; a process that slept longer slips.
@@ -30,6 +32,7 @@ class EmulatedArm:
         operator: bool = False,
         realistic_timing: bool = True,
         faults: FaultScript | None = None,
+        scene: SceneScript | None = None,
     ) -> None:
         """Prepare the arm; `open` makes `path` appear.
 
@@ -41,6 +44,7 @@ class EmulatedArm:
             operator: a scripted operator holds the arm and moves it (a leader).
             realistic_timing: replies take as long as on the wire.
             faults: what goes wrong and when; time counts from the first call of `step_faults`.
+            scene: weights, pushes and blocks that come and go; time counts from the start.
 
         """
         configs = servo_configs(spec)
@@ -48,6 +52,9 @@ class EmulatedArm:
         self.plant = ArmPlant(
             spec, seed, unit, hand=ScriptedOperator(spec, seed) if operator else None
         )
+        self._meter = TruthMeter(self.plant)
+        self._scene = SceneRunner(self.plant, scene) if scene is not None else None
+        self.plant.observer = self._observe
         self._ready_at = time.monotonic() + max(config.boot_time for config in configs)
         injector = FaultInjector()
         self._bus = emulated_bus(configs, self.plant, faults=injector, max_catch_up=MAX_CATCH_UP)
@@ -63,6 +70,16 @@ class EmulatedArm:
     def close(self) -> None:
         """Make the port vanish."""
         self._port.close()
+
+    def _observe(self) -> None:
+        self._meter.step()
+        if self._scene is not None:
+            self._scene.step()
+
+    @property
+    def truth(self) -> TruthSample | None:
+        """What the plant knows, at most a few ticks old; None before the physics began."""
+        return self._meter.latest
 
     def step_faults(self) -> list[str]:
         """Begin and end scripted faults that are due; returns news for the log."""

@@ -17,8 +17,11 @@ from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
 from na_core.robot_spec import RobotSpecError, load_robot_spec
+from na_msgs.msg import PlantTruth
 from na_sim.emulated_arm import EmulatedArm
 from na_sim.faults import load_script
+from na_sim.scene_script import scene_script
+from na_sim.truth_ros_helpers import truth_message
 
 T = TypeVar("T", str, int, bool)
 
@@ -28,6 +31,8 @@ OUTLIVE_DRIVER = 11.0
 QUIET = 1.0
 #: How often the fault script is looked at [s].
 FAULT_PERIOD = 0.01
+#: How often the truth is published [s].
+TRUTH_PERIOD = 1.0 / 60.0
 DESCRIPTIONS = {
     "robot": "robot YAML in na_description, or a path to one",
     "arm": "'leader' (a scripted operator moves it) or 'follower'",
@@ -35,6 +40,7 @@ DESCRIPTIONS = {
     "seed": "seed of sensor noise and of the operator",
     "unit": "which physical unit the hidden parameters are drawn for",
     "realistic_timing": "replies take as long as on the wire",
+    "scene": "weights and pushes that come and go: 'demo' or a YAML file; '' for none",
     "faults": "YAML file that scripts faults of cable and servos; '' for none",
 }
 
@@ -52,18 +58,24 @@ class EmulatedArmNode(Node):
         if not path:
             raise ValueError("parameter port is empty, expected a path for the emulated port")
         script = self._declare("faults", "")
+        scene = self._declare("scene", "")
+        self.spec = load_robot_spec(self._declare("robot", "omx"))
         self.arm = EmulatedArm(
-            load_robot_spec(self._declare("robot", "omx")),
+            self.spec,
             path,
             seed=self._declare("seed", 0),
             unit=self._declare("unit", 0),
             operator=arm == "leader",
             realistic_timing=self._declare("realistic_timing", True),
             faults=load_script(script) if script else None,
+            scene=scene_script(scene) if scene else None,
         )
         self.arm.open()
         if script:
             self.create_timer(FAULT_PERIOD, self._on_faults)
+        self._truth = self.create_publisher(PlantTruth, f"sim/{arm}/truth", 10)
+        self._said = 0
+        self.create_timer(TRUTH_PERIOD, self._on_truth)
         self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
         self.create_timer(1.0, self._on_diagnostics)
         self.get_logger().info(f"emulated {arm} arm on {path}")
@@ -72,6 +84,12 @@ class EmulatedArmNode(Node):
         descriptor = ParameterDescriptor(description=DESCRIPTIONS[name], read_only=True)
         value: T = self.declare_parameter(name, default, descriptor).value
         return value
+
+    def _on_truth(self) -> None:
+        truth = self.arm.truth
+        if truth is not None and truth.stamp_ns != self._said:
+            self._said = truth.stamp_ns
+            self._truth.publish(truth_message(truth, self.spec))
 
     def _on_faults(self) -> None:
         for news in self.arm.step_faults():

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from na_sim.dynamixel import instructions as ins
 from na_sim.dynamixel.emulated_servo import EmulatedServo
-from na_sim.dynamixel.instructions import Instruction, ReadRequest, StatusError, WriteRequest
+from na_sim.dynamixel.instructions import ALERT, Instruction, ReadRequest, StatusError, WriteRequest
 from na_sim.dynamixel.packet import (
     BROADCAST_ID,
     MAX_LENGTH,
@@ -271,7 +271,7 @@ class BusEmulator(EmulatedBus[EmulatedServo]):
     ) -> bytes:
         """Return a status packet; one that reports an error carries no data."""
         error = self.faults.status_error(servo.id, error, now)
-        return status_packet(packet_id, error | servo.alert, b"" if error else data)
+        return status_packet(packet_id, error | servo.alert, b"" if error & ~ALERT else data)
 
     def _read(self, servo: EmulatedServo, request: ReadRequest, now: float) -> tuple[int, bytes]:
         try:

@@ -209,7 +209,13 @@ def _shuffled(
     return out
 
 
-def audit(views: Sequence[EpisodeView], *, seed: int = 0) -> list[LeakRow]:
+def audit(
+    views: Sequence[EpisodeView],
+    *,
+    seed: int = 0,
+    divisions: int = DIVISIONS,
+    shuffles: int = SHUFFLES,
+) -> list[LeakRow]:
     """Audit every channel set against every target."""
     rng = np.random.default_rng([seed, 0x5FFE])
     rows = []
@@ -220,13 +226,13 @@ def audit(views: Sequence[EpisodeView], *, seed: int = 0) -> list[LeakRow]:
                 np.mean(
                     [
                         cross_validated_auc(views, channels, labels, seed + k)
-                        for k in range(DIVISIONS)
+                        for k in range(divisions)
                     ]
                 )
             )
             by_chance = [
                 cross_validated_auc(views, channels, _shuffled(views, target, rng), seed)
-                for _ in range(SHUFFLES)
+                for _ in range(shuffles)
             ]
             chance, noise = float(np.mean(by_chance)), float(np.std(by_chance))
             excess = auc - max(chance, 0.5)
