@@ -217,8 +217,8 @@ class Pair:
             leader_commands = self._leader_commands(out.current)
             goal = self.shaper.shape(q, now).sent  # reaches the follower one tick later
             rows.append(self._row(now, out))
-        table = np.array(rows)
-        return Traces(*table.T, self.wall)
+        time, leader, follower, wall, hand, rendered, energy = np.array(rows).T
+        return Traces(time, leader, follower, wall, hand, rendered, energy, self.wall)
 
     def _feed(self, now: float) -> None:
         """The follower's estimator: smoothed, noisy, and late by `delay`."""

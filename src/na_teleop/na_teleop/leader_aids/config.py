@@ -24,7 +24,7 @@ FIELDS: dict[str, tuple[str, tuple[float, float]]] = {
     "guard_reserve": ("most energy that past motion counts for [J]", (0.0, 1.0)),
     "current_limit": ("largest current of any joint [A]", (0.01, 2.0)),
     "torque_constant": ("torque per current at the shaft [N·m/A]; 0: the model's", (0.0, 10.0)),
-    "speed_limit": ("joint speed at which every aid is switched off [rad/s]", (0.5, 20.0)),
+    "speed_limit": ("arm joint speed at which every aid is switched off [rad/s]", (0.5, 20.0)),
     "ramp_s": ("time over which torque comes in [s]", (0.1, 10.0)),
     "watchdog_s": ("silence after which the servos stop by themselves [s]", (0.04, 1.0)),
     "max_stale_reads": ("incomplete reads in a row that switch the aids off", (1, 30)),
