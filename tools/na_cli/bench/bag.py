@@ -36,21 +36,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--minutes", type=float, default=PAPER_MINUTES, help="length of the made-up data set"
     )
+    parser.add_argument("--data", type=Path, help="load this folder of bags instead")
 
 
 def run(arguments: argparse.Namespace) -> dict[str, Any]:
     """Write the data set, read it in every way, print the table and return the figures."""
     with tempfile.TemporaryDirectory(prefix="na-bench-bag-") as folder:
-        return _measure(Path(folder), arguments.minutes)
+        return _measure(Path(folder), arguments.minutes, arguments.data)
 
 
-def _measure(folder: Path, minutes: float) -> dict[str, Any]:
+def _measure(folder: Path, minutes: float, data: Path | None) -> dict[str, Any]:
     from na_core.nad.example import Example, write_example
     from na_core.nad.raw_bag import message_counts
-    from na_core.nad.reader import load_episode, read_episode
+    from na_core.nad.reader import find_episodes, load_episode, read_episode
 
-    count = max(1, round(minutes * 60.0 / EPISODE_SECONDS))
-    paths, write_us, messages = _write(folder / "data", count)
+    write_us = _write_cost(folder / "timed")
+    paths = list(find_episodes(data)) if data else _write(folder / "data", minutes)
+    messages = sum(sum((message_counts(path) or {}).values()) for path in paths)
     cache = folder / "cache"
     compared = min(COMPARED_MINUTES, minutes)
     long = write_example(folder / "long", Example(seconds=60.0 * compared, rate=RATE))
@@ -62,9 +64,9 @@ def _measure(folder: Path, minutes: float) -> dict[str, Any]:
     filled_mcap = _per_message(_mcap_ros2_arrays, long, size)
     cold = _per_message(lambda path: read_episode(path), long, size)
     warm = _per_message(lambda path: load_episode(path, cache_dir=cache), long, size)
-    start = time.perf_counter()
+    start, span = time.perf_counter(), 0.0
     for path in paths:
-        load_episode(path, cache_dir=cache)
+        span += _length(load_episode(path, cache_dir=cache))
     cold_seconds = time.perf_counter() - start
     start = time.perf_counter()
     for path in paths:
@@ -78,7 +80,7 @@ def _measure(folder: Path, minutes: float) -> dict[str, Any]:
         ("ours, cold, into arrays", cold, rosbags / cold),
         ("ours, from the cache (hash checked)", warm, rosbags / warm),
     ]
-    minutes = len(paths) * EPISODE_SECONDS / 60.0
+    minutes = span / 60.0
     title = f"Reading one file of {size:,} messages, {compared:.1f} min"
     print_table(title, ("reader", "us per message", "ratio to rosbags"), rows)
     print_table(
@@ -104,26 +106,39 @@ def _measure(folder: Path, minutes: float) -> dict[str, Any]:
     }
 
 
-def _write(folder: Path, count: int) -> tuple[list[Path], float, int]:
-    """Write `count` episodes; returns paths, microseconds per message of writing, messages."""
-    from na_core.nad.example import Example, messages, write_example
+def _write(folder: Path, minutes: float) -> list[Path]:
+    """Write made-up episodes of `minutes` in all."""
+    from na_core.nad.example import Example, write_example
+
+    return [
+        write_example(
+            folder / f"episode_{number:04d}",
+            Example(seconds=EPISODE_SECONDS, rate=RATE, seed=number),
+        )
+        for number in range(max(1, round(minutes * 60.0 / EPISODE_SECONDS)))
+    ]
+
+
+def _write_cost(path: Path) -> float:
+    """Return the cost of EpisodeWriter.write, closing included [us per message]."""
+    from na_core.nad.example import Example, messages
     from na_core.nad.layout import TOPICS_BY_NAME
-    from na_core.nad.raw_bag import message_counts
     from na_core.nad.writer import EpisodeWriter
 
-    paths = []
-    for number in range(count):
-        example = Example(seconds=EPISODE_SECONDS, rate=RATE, seed=number)
-        paths.append(write_example(folder / f"episode_{number:04d}", example))
-    total = sum(sum((message_counts(path) or {}).values()) for path in paths)
     ready = list(messages(Example(seconds=EPISODE_SECONDS, rate=RATE)))
     start = time.perf_counter()
-    with EpisodeWriter(folder.parent / "timed") as writer:
+    with EpisodeWriter(path) as writer:
         for name in {name for name, _, _ in ready}:
             writer.add_topic(name, TOPICS_BY_NAME[name].type)
         for name, stamp, cdr in ready:
             writer.write(name, stamp, cdr)
-    return paths, (time.perf_counter() - start) / len(ready) * 1e6, total
+    return (time.perf_counter() - start) / len(ready) * 1e6
+
+
+def _length(episode: Any) -> float:
+    """Return the length of an episode [s]."""
+    track = episode.primary()
+    return float(track.seconds[-1]) if track is not None and len(track) else 0.0
 
 
 def _per_message(read: Callable[[Path], object], path: Path, count: int) -> float:

@@ -57,7 +57,7 @@ def test_good(tmp_path: Path, options: dict[str, Any]) -> None:
         ({"category": "dance"}, "description", "category 'dance' is unknown; expected one of"),
         ({"category": "condition"}, "description", "must name its variant"),
         ({"seconds": 1}, "gaps", "no segment of 73 ticks"),
-        ({"extra": {"control_rate": 50.0}}, "rate", r"59\.9\d Hz, control rate 50\.00 Hz, off"),
+        ({"extra": {"control_rate": 50.0}}, "rate", r"60\.00 Hz, control rate 50\.00 Hz, off"),
         ({"extra": {"robot": ""}}, "description", "robot is empty"),
     ],
 )
