@@ -22,6 +22,8 @@ from launch_ros.actions import Node, PushRosNamespace
 from launch_ros.parameter_descriptions import ParameterValue
 from launch_ros.substitutions import FindPackageShare
 
+from na_inference.model_paths import robots_with_models
+
 # A follower told to stop parks before it lets go, and emulated servos must outlive it: these are
 # the seconds between SIGINT, SIGTERM and SIGKILL.
 PARK_SECONDS = "12"
@@ -62,7 +64,20 @@ ARGUMENTS = [
         "inference",
         default_value="true",
         choices=["true", "false"],
-        description="estimate forces live (not in this version: ignored with a message)",
+        description="estimate forces live, with the robot's committed model or the one given",
+    ),
+    DeclareLaunchArgument(
+        "model", default_value="", description="model of the live estimate, an .onnx file"
+    ),
+    DeclareLaunchArgument(
+        "baseline",
+        default_value="none",
+        description="classical observer beside the model, for example gmo",
+    ),
+    DeclareLaunchArgument(
+        "scene",
+        default_value="",
+        description="with sim, weights and pushes on the follower: demo or a YAML file",
     ),
     DeclareLaunchArgument(
         "namespace", default_value="", description="prefix of all nodes and topics of this pair"
@@ -96,6 +111,15 @@ def text(value) -> ParameterValue:
     return ParameterValue(value, value_type=str)
 
 
+def estimate_wanted(negation: str) -> PythonExpression:
+    """True when a force estimate is wanted and there is a model for it (or `negation`: none)."""
+    model, robot = LaunchConfiguration("model"), LaunchConfiguration("robot")
+    there = ["'", model, "' != '' or '", robot, f"' in {robots_with_models()}"]
+    return PythonExpression(
+        ["'", LaunchConfiguration("inference"), f"' == 'true' and {negation}(", *there, ")"]
+    )
+
+
 def emulated_arm(arm: str) -> Node:
     return Node(
         package="na_sim",
@@ -108,6 +132,7 @@ def emulated_arm(arm: str) -> Node:
                 "arm": arm,
                 "port": text(port(arm)),
                 "seed": ParameterValue(LaunchConfiguration("seed"), value_type=int),
+                "scene": text(LaunchConfiguration("scene") if arm == "follower" else ""),
             },
         ],
         output="screen",
@@ -174,12 +199,31 @@ def generate_launch_description() -> LaunchDescription:
         sigterm_timeout=PARK_SECONDS,
         sigkill_timeout=KILL_SECONDS,
     )
+    estimate = Node(
+        package="na_inference",
+        executable="neural_actuator_node",
+        name="neural_actuator_node",
+        parameters=[
+            config("neural_actuator.yaml"),
+            {
+                "robot": text(LaunchConfiguration("robot")),
+                "model": text(LaunchConfiguration("model")),
+                "baseline": text(LaunchConfiguration("baseline")),
+            },
+        ],
+        output="screen",
+        condition=IfCondition(estimate_wanted("")),
+    )
     return LaunchDescription(
         [
             *ARGUMENTS,
             LogInfo(
-                msg="inference:=true is ignored: this version has no live force estimate yet",
-                condition=IfCondition(LaunchConfiguration("inference")),
+                msg=[
+                    "no live force estimate: no model of robot ",
+                    LaunchConfiguration("robot"),
+                    " is here; train one, or give model:=FILE.onnx",
+                ],
+                condition=IfCondition(estimate_wanted("not ")),
             ),
             GroupAction(
                 [
@@ -189,6 +233,7 @@ def generate_launch_description() -> LaunchDescription:
                     arm_node("leader"),
                     arm_node("follower"),
                     recorder,
+                    estimate,
                 ]
             ),
         ]

@@ -34,3 +34,9 @@ def committed_model(robot: str) -> Path | None:
         if found:
             return found[0]
     return None
+
+
+def robots_with_models() -> list[str]:
+    """Names of the robots that have a committed model, sorted."""
+    names = {path.name for folder in model_folders() for path in folder.glob("*") if path.is_dir()}
+    return sorted(name for name in names if committed_model(name) is not None)
