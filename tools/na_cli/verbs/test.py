@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import argparse
 import subprocess
 import sys
 
@@ -11,18 +10,17 @@ from na_cli import train_packages
 from na_cli.environment import Workspace
 
 HELP = "run lints and tests (--all adds the slow ones; further arguments go to pytest)"
+PASS_THROUGH = True
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--all", action="store_true", help="also run tests marked slow")
-    parser.add_argument("pytest", nargs=argparse.REMAINDER, help="paths and options for pytest")
-
-
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: list[str]) -> int:
     """Run pytest at the root of the workspace; its exit code is ours."""
+    if arguments in (["-h"], ["--help"]):
+        print(f"usage: ./na test [--all] [arguments of pytest]\n\n{HELP}")
+        return 0
     train_packages.ensure()
     command = [sys.executable, "-m", "pytest"]
-    if not arguments.all:
+    if "--all" not in arguments:
         command += ["-m", "not slow"]
-    rest = [word for word in arguments.pytest if word != "--"]
-    return subprocess.run([*command, *rest], cwd=Workspace.here().root, check=False).returncode
+    command += [word for word in arguments if word != "--all"]
+    return subprocess.run(command, cwd=Workspace.here().root, check=False).returncode
