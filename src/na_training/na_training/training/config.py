@@ -53,7 +53,7 @@ class TrainConfig:
         },
     )
     horizon_shares: tuple[float, ...] = field(
-        default=(0.1, 0.15, 0.2, 0.25, 0.3),
+        default=(0.1, 0.15, 0.3, 0.3, 0.15),
         metadata={"low": 0.0, "high": 1.0, "meaning": "part of the run spent at each horizon"},
     )
     rollout_batch: int = _number(64, 1, 4096, "rollouts per update")
@@ -71,7 +71,7 @@ class TrainConfig:
     average: float = _number(0.998, 0.0, 0.99999, "decay of the averaged weights that are kept")
 
     pose_weight: float = _number(1.0, 0.0, 1e3, "of the pose loss")
-    pose_unit: float = _number(3.0, 1e-3, 90.0, "pose error that costs one unit [servo deg]")
+    pose_unit: float = _number(0.75, 1e-3, 90.0, "pose error that costs one unit [servo deg]")
     force_weight: float = _number(2.0, 0.0, 1e3, "of the force loss")
     force_unit: float = _number(3.0, 1e-3, 1e3, "force error that costs one unit [N]")
     force_beta: float = _number(0.1, 1e-4, 10.0, "where the force loss turns linear [units]")
