@@ -68,7 +68,7 @@ def validate(path: Path | str, limits: Limits | None = None) -> Report:
 
 
 def check_episode(episode: Episode, limits: Limits | None = None) -> list[Check]:
-    """Apply every rule to an episode already loaded; this is what training calls."""
+    """Apply every rule to an episode that is loaded already."""
     limits = limits or Limits()
     return [check for rule in RULES for check in rule(episode, limits)]
 
