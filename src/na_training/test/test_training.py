@@ -21,6 +21,7 @@ from toy_data import SPEC, toy_set  # noqa: E402
 from na_training.training import checkpoint  # noqa: E402
 from na_training.training.bundle import load_run  # noqa: E402
 from na_training.training.config import TrainConfig  # noqa: E402
+from na_training.training.heads_only import HeadsObjective  # noqa: E402
 from na_training.training.plain import PlainObjective  # noqa: E402
 from na_training.training.rollout import BasicColumns, roll_out  # noqa: E402
 from na_training.training.session import RunExistsError, prepare  # noqa: E402
@@ -39,6 +40,8 @@ SMALL = TrainConfig(
     rate_start=2e-3,
     log_every=1,
     val_share=0.25,
+    heads_share=0.5,
+    heads_batch=64,
 )
 
 
@@ -53,7 +56,7 @@ def trainer_for(episodes, out: Path, steps: int, **options: object):
 
 
 def test_it_learns_pose_force_and_gate_of_the_toy_arm(episodes, tmp_path: Path) -> None:
-    trainer = trainer_for(episodes, tmp_path / "run", 60)
+    trainer = trainer_for(episodes, tmp_path / "run", 90, config={"heads_batch": 512})
     before = trainer.judge(trainer.bundle) if trainer.judge else {}
     after = trainer.run().history[-1]
     assert after["pose_deg"] < 0.5 * before["pose_deg"]
@@ -61,32 +64,34 @@ def test_it_learns_pose_force_and_gate_of_the_toy_arm(episodes, tmp_path: Path) 
     assert trainer.progress.skipped == 0
 
 
-def test_a_resumed_run_gives_bit_for_bit_the_same_weights(episodes, tmp_path: Path) -> None:
+@pytest.mark.parametrize("stop", [2, 4])
+def test_a_resumed_run_gives_bit_for_bit_the_same_weights(
+    episodes, tmp_path: Path, stop: int
+) -> None:
+    """Stopped in the part with rollouts, and in the part on the heads alone."""
     whole = trainer_for(episodes, tmp_path / "whole", 6)
     whole.run()
     part = trainer_for(episodes, tmp_path / "part", 6)
-    part.objective = _StopAfter(part.objective, 3)
+    part.clock = interrupt_at(part, stop)
     with pytest.raises(KeyboardInterrupt):
         part.run()
     part.save()
     again = trainer_for(episodes, tmp_path / "part", 6, resume=True)
-    assert again.progress.step == 3
+    assert again.progress.step == stop
     again.run()
     for name, value in whole.bundle.model.state_dict().items():
         assert torch.equal(value, again.bundle.model.state_dict()[name]), name
 
 
-class _StopAfter:
-    """Interrupts like Ctrl-C before the update after the given number."""
+def interrupt_at(trainer, step: int):
+    """A clock that interrupts like Ctrl-C once so many updates are done."""
 
-    def __init__(self, inner, updates: int) -> None:
-        self.inner, self.left = inner, updates
-
-    def losses(self, *args: object, **options: object):
-        if self.left == 0:
+    def clock() -> float:
+        if trainer.progress.step == step:
             raise KeyboardInterrupt
-        self.left -= 1
-        return self.inner.losses(*args, **options)
+        return time.monotonic()
+
+    return clock
 
 
 CHILD = """
@@ -100,6 +105,26 @@ trainer = trainer_for(toy_set(4), Path(sys.argv[1]), 100000,
 trainer.judge = None
 trainer.run()
 """
+
+
+def test_the_last_part_trains_heads_on_the_latents_of_the_windows(episodes, tmp_path: Path) -> None:
+    trainer = trainer_for(episodes, tmp_path / "run", 2, config={"heads_share": 1.0})
+    model, store = trainer.bundle.model, trainer.objective.store
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    trainer.run()
+    for name, value in model.state_dict().items():
+        frozen = name.startswith(("encoder.", "heads.effort."))
+        assert torch.equal(value, before[name]) or not frozen, name
+    assert not torch.equal(model.heads.force[0].weight, before["heads.force.0.weight"])
+    heads = HeadsObjective(SMALL, store, model)
+    drawn = heads.draw(np.random.default_rng(0), 200)
+    for tick in drawn[:5]:
+        window = torch.from_numpy(store.features[tick - 8 : tick + 1])[None, :, :35]
+        with torch.no_grad():
+            latent = model.encoder.latent(model.token(window))[0].numpy()
+        np.testing.assert_allclose(heads.latent[tick], latent, atol=2e-3, rtol=2e-3)
+    inside = [any(r.start + 8 <= tick < r.stop for r in store.runs) for tick in drawn]
+    assert all(inside)
 
 
 def test_kill_9_leaves_a_checkpoint_that_resumes(tmp_path: Path) -> None:

@@ -63,6 +63,10 @@ class TrainConfig:
     measured_length: int = _number(32, 1, 2000, "length of those pieces [ticks]")
     telemetry_dropout: float = _number(0.1, 0.0, 1.0, "part of rollouts without telemetry")
 
+    heads_share: float = _number(0.35, 0.0, 1.0, "part of the run, at its end, on the heads alone")
+    heads_batch: int = _number(8192, 1, 10**6, "single ticks per update in that part")
+    heads_rate: float = _number(1e-3, 1e-7, 1.0, "learning rate at the start of that part")
+
     rate_start: float = _number(1e-3, 1e-7, 1.0, "learning rate at the start")
     rate_end: float = _number(2e-5, 0.0, 1.0, "learning rate at the end (cosine in between)")
     warmup: int = _number(50, 0, 10**6, "updates of rising learning rate")
@@ -99,8 +103,15 @@ class TrainConfig:
                 f"horizon_shares = {self.horizon_shares}, expected numbers that sum to 1"
             )
 
+    def split(self, progress: float) -> tuple[bool, float]:
+        """Whether the heads are trained alone, and the progress within that part of the run."""
+        first = 1.0 - self.heads_share
+        if progress < first:
+            return False, progress / first
+        return True, (progress - first) / max(self.heads_share, 1e-9)
+
     def horizon_at(self, progress: float) -> int:
-        """Rollout length at a progress in 0…1."""
+        """Rollout length at a progress in 0…1 of the part with rollouts."""
         edge = 0.0
         for horizon, share in zip(self.horizons, self.horizon_shares, strict=True):
             edge += share
@@ -184,6 +195,7 @@ _WHOLE = {
     "rollout_batch",
     "rollout_ticks",
     "rollout_every",
+    "heads_batch",
     "measured_batch",
     "measured_length",
     "warmup",

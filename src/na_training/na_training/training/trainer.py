@@ -17,6 +17,7 @@ import torch
 from na_training.training import checkpoint
 from na_training.training.bundle import Bundle
 from na_training.training.config import TrainConfig
+from na_training.training.heads_only import HeadsObjective, freeze
 from na_training.training.log import RunLog
 from na_training.training.step import Objective, take_step
 
@@ -91,6 +92,8 @@ class Trainer:
         self.judge_seconds = judge_seconds
         self.clock = clock
         self.progress = Progress()
+        self._heads_objective: HeadsObjective | None = None
+        self._heads_entered = False
         decayed = [p for p in bundle.model.parameters() if p.dim() > 1]
         plain = [p for p in bundle.model.parameters() if p.dim() <= 1]
         self.optimizer = torch.optim.AdamW(
@@ -118,11 +121,15 @@ class Trainer:
             share = self.budget.progress(state.seconds, state.step)
             if share >= 1.0:
                 break
-            horizon = config.horizon_at(share)
-            self._set_rate(share)
+            alone, within = config.split(share)
+            horizon = 0 if alone else config.horizon_at(within)
+            self._set_rate(alone, within)
             rng = np.random.default_rng([config.seed, state.step])
-            rollouts = state.step % config.rollout_every == 0
-            losses = self.objective.losses(model, rng, horizon, rollouts=rollouts)
+            if alone:
+                losses = self._heads().losses(model, rng)
+            else:
+                rollouts = state.step % config.rollout_every == 0
+                losses = self.objective.losses(model, rng, horizon, rollouts=rollouts)
             total, norm, applied = take_step(model, self.optimizer, losses, config.gradient_clip)
             state.skipped += not applied
             if applied:
@@ -146,11 +153,25 @@ class Trainer:
         log.close(state.step, state.seconds, state.skipped)
         return state
 
-    def _set_rate(self, share: float) -> None:
+    def _heads(self) -> HeadsObjective:
+        """The objective of the last part; entering it fixes the averaged encoder."""
+        if self._heads_objective is None:
+            model = self.bundle.model
+            if not self._heads_entered:
+                model.load_state_dict(self.average)
+                self._heads_entered = True
+                # The moments belong to a moving encoder; the heads start afresh.
+                self.optimizer.state.clear()
+            freeze(model)
+            print("heads only: computing latents once …", flush=True)
+            self._heads_objective = HeadsObjective(self.config, self.objective.store, model)
+        return self._heads_objective
+
+    def _set_rate(self, alone: bool, within: float) -> None:
         config = self.config
-        low, high = config.rate_end, config.rate_start
-        rate = low + 0.5 * (high - low) * (1.0 + math.cos(math.pi * min(share, 1.0)))
-        if config.warmup:
+        low, high = config.rate_end, config.heads_rate if alone else config.rate_start
+        rate = low + 0.5 * (high - low) * (1.0 + math.cos(math.pi * min(within, 1.0)))
+        if config.warmup and not alone:
             rate *= min(1.0, (self.progress.step + 1) / config.warmup)
         for group in self.optimizer.param_groups:
             group["lr"] = rate
@@ -195,6 +216,7 @@ class Trainer:
                 "step": state.step,
                 "seconds": state.seconds,
                 "skipped": state.skipped,
+                "heads_entered": self._heads_entered,
                 "history": json.dumps(state.history),
                 "config": self.config.to_yaml(),
                 "context": json.dumps(self.bundle.context()),
@@ -214,6 +236,7 @@ class Trainer:
         self.bundle.model.load_state_dict(state["model"])
         self.average = {k: v.clone() for k, v in state["average"].items()}
         self.optimizer.load_state_dict(state["optimizer"])
+        self._heads_entered = bool(state["heads_entered"])
         self.progress = Progress(
             int(state["step"]),
             float(state["seconds"]),
