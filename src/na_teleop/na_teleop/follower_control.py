@@ -6,6 +6,7 @@ Pure: time, measurements and goals come in, actions go out; see docs/safety.md f
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -76,8 +77,16 @@ class FollowerControl:
 
     """
 
-    def __init__(self, spec: RobotSpec, config: FollowerConfig) -> None:
-        """Start in WAITING; limits, names, ids and park pose come from `spec`."""
+    def __init__(
+        self,
+        spec: RobotSpec,
+        config: FollowerConfig,
+        constrain: Callable[[Array, Array], Array] | None = None,
+    ) -> None:
+        """Start in WAITING; limits, names, ids and park pose come from `spec`.
+
+        `constrain`: see GoalShaper.
+        """
         self.spec = spec
         self.config = config
         self.state = State.WAITING
@@ -89,7 +98,11 @@ class FollowerControl:
         self.shutting_down = False
         self._watchdog = LeaderWatchdog(config.hold_after_s, config.park_after_s)
         self._shaper = GoalShaper(
-            spec.lower, spec.upper, spec.velocity_limit, longest_step_s=config.longest_step_s
+            spec.lower,
+            spec.upper,
+            spec.velocity_limit,
+            longest_step_s=config.longest_step_s,
+            constrain=constrain,
         )
         self._leader: Array | None = None
         self._ramp: StartRamp | None = None
@@ -380,6 +393,16 @@ class FollowerControl:
         ):
             return self._leader.copy()
         return self._shaper.base if self.torque_on else self._present.copy()
+
+    @property
+    def held(self) -> Array:
+        """Where the arm is held now (n,), or lies without torque; NaN before the first read."""
+        return self._shaper.base if self.torque_on else self._present.copy()
+
+    def ramp_again(self, now: float, reason: str) -> None:
+        """Blend anew from where the arm is held to the leader, if it is being led."""
+        if self.state in (State.RAMPING, State.FOLLOWING):
+            self._start_ramp(now, reason)
 
     @property
     def latest(self) -> BusSample | None:

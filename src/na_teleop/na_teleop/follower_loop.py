@@ -17,6 +17,7 @@ from na_teleop.follower_control import Actions, FollowerControl, State, Torque
 from na_teleop.goal_intake import GoalIntake
 from na_teleop.plausibility import PositionCheck, StallWatch
 from na_teleop.telemetry import Telemetry, TelemetryBuilder
+from na_teleop.teleop_map import TeleopMap
 
 Array = NDArray[np.float64]
 
@@ -67,17 +68,21 @@ class FollowerLoop:
         config: FollowerConfig,
         *,
         partial_goals: bool = False,
+        mapping: TeleopMap | None = None,
+        constrain: Callable[[Array, Array], Array] | None = None,
         recheck: Callable[[], None] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Prepare; opens nothing.
 
         `partial_goals`: joints that a goal does not name keep theirs. `recheck`: full preflight,
-        called after a lost port came back; raises when not ok.
+        called after a lost port came back; raises when not ok. `mapping`: from the leader's pose
+        to ours, default the same. `constrain`: see GoalShaper.
         """
         self.bus = bus
         self.config = config
-        self.control = FollowerControl(bus.spec, config)
+        self.control = FollowerControl(bus.spec, config, constrain)
+        self.mapping = mapping
         self.intake = GoalIntake(bus.spec.names, partial=partial_goals)
         self.counters = LoopCounters()
         self.health = ArmHealth(bus.spec)
@@ -123,8 +128,28 @@ class FollowerLoop:
         goal = self.intake.take(names, positions, rest)
         if goal is None:
             return self.intake.last_refusal
-        self._pending = goal
+        self._pending = goal if self.mapping is None else self._mapped(goal, self.mapping)
         return ""
+
+    def _mapped(self, leader: Array, mapping: TeleopMap) -> Array:
+        if not self.control.torque_on:
+            mapping.forget()
+        mapped = mapping.map(leader, self.control.held)
+        if mapped.ramp:
+            self.control.ramp_again(self._clock(), "clutch closed")
+        return mapped.goal
+
+    def clutch(self, let_go: bool) -> tuple[bool, str]:
+        """Open the clutch (the follower stays, the leader moves freely) or close it again."""
+        if self.mapping is None:
+            return False, "no clutch: this follower is driven by a topic"
+        if not let_go:
+            self.mapping.close_clutch()
+            return True, "clutch closed: the leader drives"
+        if not self.control.torque_on:
+            return False, "clutch not opened: torque is off, nothing is held"
+        self.mapping.open_clutch(self.control.held)
+        return True, "clutch open: the follower stays"
 
     def hold_request(
         self,

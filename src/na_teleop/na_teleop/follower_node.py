@@ -11,8 +11,9 @@ from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, qos_profile_sensor_data
 from sensor_msgs.msg import JointState
-from std_srvs.srv import Trigger
+from std_srvs.srv import SetBool, Trigger
 
+from na_core.robot_spec import RobotSpec
 from na_msgs.msg import ActuatorTelemetry, HoldRequest, JointGoal
 from na_teleop.arm_calibration import arm_spec
 from na_teleop.arm_start import start_bus
@@ -32,6 +33,8 @@ from na_teleop.ros_helpers import (
     run_node,
     telemetry_message,
 )
+from na_teleop.teleop_map import Mode, TeleopMap
+from na_teleop.workspace import WorkspaceBox, limited
 
 Bounds = tuple[float, float] | None
 
@@ -72,12 +75,17 @@ class FollowerNode(Node):
         )
         if source not in ("leader", "topic"):
             raise ValueError(f"parameter goal_source is {source!r}, expected 'leader' or 'topic'")
-        self.spec = arm_spec(arm, "follower")
+        self.spec, mapping, box = self._declare_limits(arm_spec(arm, "follower"))
         self.rate = arm.control_rate or self.spec.control_rate
         config = FollowerConfig(control_rate=self.rate, **self._declare_config())
         self.bus = start_bus(self.spec, arm, Role.FOLLOWER, give_up=lambda: stop.count > 0)
         self.loop = FollowerLoop(
-            self.bus, config, partial_goals=source == "topic", recheck=self._recheck
+            self.bus,
+            config,
+            partial_goals=source == "topic",
+            mapping=mapping if source == "leader" else None,
+            constrain=None if box is None else box.apply,
+            recheck=self._recheck,
         )
         for change in self.loop.start():
             self.get_logger().info(f"setting changed: {change}")
@@ -98,6 +106,7 @@ class FollowerNode(Node):
             HoldRequest, "follower/hold_request", self._on_hold_request, QoSProfile(depth=10)
         )
         self.create_service(Trigger, "~/park", self._on_park)
+        self.create_service(SetBool, "~/clutch", self._on_clutch)
         self.create_service(Trigger, "~/clear_fault", self._on_clear_fault)
         self.create_timer(1.0, self._on_diagnostics)
         self.get_logger().info(f"{self.loop.control.state}: {self.loop.control.reason}")
@@ -108,6 +117,38 @@ class FollowerNode(Node):
             name: declare(self, name, getattr(defaults, name), text, bounds=bounds)
             for name, (text, bounds) in CONFIG.items()
         }
+
+    def _declare_limits(self, spec: RobotSpec) -> tuple[RobotSpec, TeleopMap, WorkspaceBox | None]:
+        """Declare teleop mode and limits; returns the robot as limited, the map and the box."""
+        modes = [str(mode) for mode in Mode]
+        mode = declare(self, "teleop_mode", "joint", f"how to follow: {', '.join(modes)}")
+        if mode not in modes:
+            raise ValueError(f"parameter teleop_mode is {mode!r}, expected {' or '.join(modes)}")
+        scale = declare(
+            self, "teleop_scale", 1.0, "size of the motion in other modes", bounds=(0.05, 4.0)
+        )
+        share = declare(
+            self, "velocity_share", 1.0, "share of the velocity limits used", bounds=(0.01, 1.0)
+        )
+        margin = declare(
+            self, "limit_margin", 0.0, "kept clear of joint limits [servo rad]", bounds=(0.0, 1.0)
+        )
+        corners = declare(
+            self,
+            "workspace",
+            [0.0] * 6,
+            "box of the tip in base axes: x, y, z of the lower, then of the upper corner [m]; "
+            "all zero: none",
+        )
+        if len(corners) != 6:
+            raise ValueError(f"parameter workspace has {len(corners)} numbers, expected 6")
+        spec = limited(spec, share, margin)
+        box = WorkspaceBox(spec, corners[:3], corners[3:]) if any(corners) else None
+        return spec, TeleopMap(spec, Mode(mode), scale), box
+
+    def _on_clutch(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
+        response.success, response.message = self.loop.clutch(request.data)
+        return response
 
     def _recheck(self) -> None:
         require_preflight(self.bus)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,9 +63,19 @@ class GoalShaper:
     """
 
     def __init__(
-        self, lower: Array, upper: Array, velocity_limit: Array, *, longest_step_s: float
+        self,
+        lower: Array,
+        upper: Array,
+        velocity_limit: Array,
+        *,
+        longest_step_s: float,
+        constrain: Callable[[Array, Array], Array] | None = None,
     ) -> None:
-        """Limits are (n,) [rad or m, per s]; a gap between ticks counts as `longest_step_s`."""
+        """Limits are (n,) [rad or m, per s]; a gap between ticks counts as `longest_step_s`.
+
+        `constrain(goal, last)` may move a goal further, e.g. into a box; not while parking.
+        """
+        self._constrain = constrain
         self.lower = np.array(lower, dtype=np.float64)
         self.upper = np.array(upper, dtype=np.float64)
         self.velocity_limit = np.array(velocity_limit, dtype=np.float64)
@@ -83,9 +94,7 @@ class GoalShaper:
         """Put the goal at `position` (n,), exactly; NaN is refused with ValueError."""
         values = np.array(position, dtype=np.float64)
         if values.shape != self.lower.shape or not np.isfinite(values).all():
-            raise ValueError(
-                f"goal reset to {values}: expected {self.lower.size} finite positions"
-            )
+            raise ValueError(f"goal reset to {values}: expected {self.lower.size} finite positions")
         self._base = values
         self._at = now_s
 
@@ -125,7 +134,12 @@ class GoalShaper:
         limit = self.velocity_limit if speed is None else np.minimum(speed, self.velocity_limit)
         step = limit * dt
         wanted = np.clip(target, self.lower, self.upper)
-        self._base = base + np.clip(wanted - base, -step, step)
+        goal = base + np.clip(wanted - base, -step, step)
+        if self._constrain is not None and speed is None:
+            way = self._constrain(goal, base) - base
+            # All joints slowed alike, so that the way keeps its direction.
+            goal = base + way / max(1.0, float((np.abs(way) / np.maximum(step, 1e-12)).max()))
+        self._base = goal
         self._at = now_s
         asked = target if requested is None else requested
         if dither is None:
