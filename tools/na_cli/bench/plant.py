@@ -30,11 +30,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the bench."""
     parser.add_argument("--robot", default="omx")
     parser.add_argument("--seconds", type=float, default=10.0, help="length of the live run [s]")
-    parser.add_argument("--episode", type=float, default=10.0, help="length of each episode [s]")
+    parser.add_argument("--episode", type=float, default=20.0, help="length of each episode [s]")
 
 
-def batch_speed(robot: str, episode: float) -> float:
-    """Robot seconds per second of the generator's simulation, readings and truth included."""
+def batch_speed(robot: str, episode: float) -> tuple[float, float]:
+    """Robot seconds per second of the generator's simulation, readings and truth included.
+
+    The first counts processor time of the one core that it uses, which other load on the machine
+    hardly changes; the second counts the clock on the wall.
+    """
     from na_core.robot_spec import load_robot_spec
     from na_sim.nad_generator.builders import build_plans
     from na_sim.nad_generator.catalogue import Order, Row
@@ -51,10 +55,10 @@ def batch_speed(robot: str, episode: float) -> float:
         plans += build_plans(shop, Order(row, index, episode), 1, 0)
     units = [draw_unit(spec, 0)] * EPISODES
     run_batch(spec, plans[:2], units[:2], shop.rate, shop.reach.scene)  # compiles
-    started = time.perf_counter()
+    seconds = sum(plan.ticks for plan in plans) / shop.rate
+    started, cpu = time.perf_counter(), time.process_time()
     run_batch(spec, plans, units, shop.rate, shop.reach.scene)
-    wall = time.perf_counter() - started
-    return sum(plan.ticks for plan in plans) / shop.rate / wall
+    return seconds / (time.process_time() - cpu), seconds / (time.perf_counter() - started)
 
 
 def physics_speed(robot: str) -> float:
@@ -70,9 +74,9 @@ def physics_speed(robot: str) -> float:
     core.advance(20)
     best = 0.0
     for _ in range(5):
-        started = time.perf_counter()
+        started = time.process_time()
         core.advance(400)
-        best = max(best, 400 * core.dt * EPISODES / (time.perf_counter() - started))
+        best = max(best, 400 * core.dt * EPISODES / (time.process_time() - started))
     return best
 
 
@@ -136,7 +140,7 @@ def live(robot: str, seconds: float) -> dict[str, float]:
 
             drive(1.0)
             ours.send("status")
-            before, _ = ours.recv()
+            before, slips_before = ours.recv()
             cpu, started = process.cpu_times(), time.monotonic()
             ticks = drive(seconds)
             ours.send("status")
@@ -154,17 +158,19 @@ def live(robot: str, seconds: float) -> dict[str, float]:
     return {
         "live_core_share": busy / wall,
         "live_real_time_factor": min(b - a for a, b in zip(before, after, strict=True)) / wall,
-        "live_slips": float(sum(slips)),
+        "live_slips": float(sum(slips) - sum(slips_before)),
         "live_ticks_per_s": ticks / wall,
     }
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Measure, print the table, return the figures."""
+    by_processor, by_wall = batch_speed(args.robot, args.episode)
     figures: dict[str, Any] = {
         "robot": args.robot,
         "episodes": EPISODES,
-        "robot_seconds_per_second": batch_speed(args.robot, args.episode),
+        "robot_seconds_per_second": by_processor,
+        "robot_seconds_per_wall_second": by_wall,
         "physics_only_robot_seconds_per_second": physics_speed(args.robot),
         **live(args.robot, args.seconds),
     }
@@ -177,8 +183,9 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
                 figures["robot_seconds_per_second"],
                 ">= 100",
             ],
+            ["the same by the wall clock", by_wall, ""],
             [
-                "the same, physics alone",
+                "physics alone",
                 figures["physics_only_robot_seconds_per_second"],
                 "(300 is the stretch)",
             ],

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 CONTACT_FORCE = 0.5  # N, true force that counts as contact
-STRIDE = 6  # every sixth tick is looked at
+STRIDE = 12  # every twelfth tick is looked at
 WINDOW = 9  # ticks summarised per channel
 HIDDEN = 192  # random hidden units of the classifier
 RIDGE = 1e-2
