@@ -156,7 +156,7 @@ class EffortBench:
         models.append(EffortModel(name, estimate, seconds, spent / 50 * 1e6))
 
     def score(self, models: Sequence[EffortModel], episodes: Sequence[Episode]) -> dict[str, float]:
-        """RMSE over the deviation of the target, mean over joints [1], by model; mean as trivial."""
+        """RMSE over the deviation of the target [1], mean over joints, trivial ones too."""
         target = self.samples(episodes).effort
         spread = np.maximum(target.std(axis=0), 1e-9)
         out = {

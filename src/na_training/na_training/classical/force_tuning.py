@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tunes every observer and its dead band on validation episodes, as its author would have.
 
-The same care goes into each method: a grid of its own settings, then a grid of dead bands, so that no
-method wins by its gate alone. Test episodes are never looked at.
+The same care goes into each method: a grid of its own settings, then a grid of dead bands, so that
+no method wins by its gate alone. Test episodes are never looked at.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Semi-synthetic force: recorded contact-force profiles added to recorded Panda torques.
 
-``τ_semi = τ_measured − Jᵀ F``: what the drives would have supplied had the force acted and the motion
-been the same. Neither recording contains such a contact; the table says so in every row.
+``τ_semi = τ_measured − Jᵀ F``: what the drives would have supplied had the force acted and the
+motion been the same. Neither recording contains such a contact; every row says so.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pinocchio as pin
 from numpy.typing import NDArray
 from scipy.io import loadmat
 
@@ -23,6 +24,7 @@ from na_training.real_data.finding import Finding, RecordingError, Study, lines
 
 Array = NDArray[np.float64]
 
+FLANGE = "panda_link8"
 CONTACT = 0.5  # N, above which a row counts as contact
 VALIDATION = (0.6, 0.75)  # share of the bag on which gains are chosen; the rest is the test
 
@@ -76,8 +78,6 @@ def arm_of(recording: unisa.Recording, model: PhysicalModel) -> tuple[RigidArm, 
     """The identified arm as the observers want it; "current" is the torque itself."""
     n = recording.model.nv
     body = recording.model.copy()
-    import pinocchio as pin
-
     for index in range(n):
         parameters = model.parameters[10 * index : 10 * index + 10]
         body.inertias[index + 1] = pin.Inertia.FromDynamicParameters(parameters)
@@ -90,11 +90,9 @@ def arm_of(recording: unisa.Recording, model: PhysicalModel) -> tuple[RigidArm, 
         rotor=drives[3],
         sign_speed=np.full(n, 0.05),
     )
-    arm = RigidArm.__new__(RigidArm)
-    arm.model, arm.data = body, body.createData()
-    arm.frame = body.getFrameId(str(list(body.names)[n]))
-    arm.rotor, arm.n = drives[3], n
-    arm._upper, arm._above = np.triu(np.ones((n, n))), np.triu(np.ones((n, n)), 1)
+    names = tuple(str(name) for name in list(body.names)[1:])
+    arm = RigidArm(recording.urdf, names, FLANGE, drives[3])
+    arm.model, arm.data = body, body.createData()  # identified bodies, the same frames
     return arm, motor
 
 

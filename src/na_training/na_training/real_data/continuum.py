@@ -96,7 +96,7 @@ def load_side(folder: Path, side: str) -> list[ToolRun]:
 def _windows(run: ToolRun) -> Array:
     columns = np.concatenate([run.ticks.position, run.ticks.current], axis=1)
     index = np.maximum(np.arange(len(columns))[:, None] - np.arange(WINDOW), 0)
-    return columns[index].reshape(len(columns), -1)
+    return np.asarray(columns[index].reshape(len(columns), -1))
 
 
 def ridge(training: list[ToolRun], test: list[ToolRun], degree: int) -> list[Array]:

@@ -64,6 +64,7 @@ class Recording:
     """A bag on a uniform grid.
 
     Attributes:
+        urdf: text of the robot file.
         model: Pinocchio model of the arm.
         q: positions (T, n) [rad].
         velocity: as recorded (T, n) [rad/s].
@@ -72,6 +73,7 @@ class Recording:
         samples: motion and effort, filtered without delay; `offset` rows fewer at either end.
     """
 
+    urdf: str
     model: pin.Model
     q: Array
     velocity: Array
@@ -98,7 +100,8 @@ def load_arm(arm: Arm, folder: Path, models: Path) -> Recording:
     track = load_episode(bag).tracks.get("/joint_states")
     if not isinstance(track, JointTrack):
         raise RecordingError(f"{bag}: no topic /joint_states")
-    model = reduced_model(urdf.read_text(encoding="utf-8"), arm.joints or track.names)
+    text = urdf.read_text(encoding="utf-8")
+    model = reduced_model(text, arm.joints or track.names)
     _, channels = uniform(
         track.stamp_ns * 1e-9,
         arm.rate,
@@ -108,7 +111,9 @@ def load_arm(arm: Arm, folder: Path, models: Path) -> Recording:
     )
     dt = 1.0 / arm.rate
     samples = differentiated(channels["q"], channels["effort"], dt, arm.smooth)
-    return Recording(model, channels["q"], channels["velocity"], channels["effort"], dt, samples)
+    return Recording(
+        text, model, channels["q"], channels["velocity"], channels["effort"], dt, samples
+    )
 
 
 def identify(

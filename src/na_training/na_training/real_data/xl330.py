@@ -202,7 +202,7 @@ def load_inputs(ticks: Ticks, span: int = 9) -> Array:
     parts.append(ticks.current * ticks.voltage)
     columns = np.concatenate(parts, axis=1)
     index = np.maximum(np.arange(len(columns))[:, None] - np.arange(span), 0)
-    return columns[index].reshape(len(columns), -1)
+    return np.asarray(columns[index].reshape(len(columns), -1))
 
 
 def _ridge(training: Sequence[Pendulum], held: Sequence[Pendulum]) -> Array:
