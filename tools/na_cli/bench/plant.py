@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import multiprocessing
 import tempfile
 import time
@@ -102,12 +103,27 @@ def _emulate(robot: str, folder: str, channel: Connection) -> None:
         arm.close()
 
 
+def _catch(follower: Any) -> None:
+    """Switch torque on where the arm is; it sags meanwhile, so a late write is tried again."""
+    from na_teleop.buses.errors import BusError
+
+    for attempt in range(10):
+        try:
+            follower.write_goal(follower.read().position)
+            follower.enable_torque()
+            return
+        except BusError:
+            if attempt == 9:
+                raise
+
+
 def live(robot: str, seconds: float) -> dict[str, float]:
     """Drive both emulated arms through their ports at 60 Hz; CPU of the emulating process."""
     import psutil
 
     from na_core.robot_spec import load_robot_spec
     from na_teleop.buses.dynamixel import DynamixelBus
+    from na_teleop.buses.errors import BusError
 
     spec = load_robot_spec(robot)
     context = multiprocessing.get_context("spawn")
@@ -123,16 +139,16 @@ def live(robot: str, seconds: float) -> dict[str, float]:
             follower = DynamixelBus(spec, str(Path(folder) / "follower"))
             leader.open()
             follower.open()
-            follower.write_goal(follower.read().position)
-            follower.enable_torque()
+            _catch(follower)
             process = psutil.Process(child.pid)
 
             def drive(length: float) -> int:
                 ticks, start = 0, time.monotonic()
                 while time.monotonic() - start < length:
-                    goal = leader.read().position
-                    follower.read()
-                    follower.write_goal(goal)
+                    with contextlib.suppress(BusError):  # a late reply on a busy machine
+                        goal = leader.read().position
+                        follower.read()
+                        follower.write_goal(goal)
                     ticks += 1
                     due = start + ticks / _DRIVER_RATE
                     time.sleep(max(due - time.monotonic(), 0.0))

@@ -62,6 +62,7 @@ def _categories(text: str) -> tuple[str, ...]:
 
 
 def _generate(arguments: argparse.Namespace) -> int:
+    from na_core.nad.errors import NadError
     from na_sim.nad_generator.generate import Request, accounting, timed
 
     request = Request(
@@ -79,7 +80,7 @@ def _generate(arguments: argparse.Namespace) -> int:
     )
     try:
         entries, wall = timed(request, _progress)
-    except ValueError as error:
+    except (ValueError, NadError) as error:
         print(f"./na nad generate: {error}", file=sys.stderr)
         return 2
     lines = accounting(entries)
