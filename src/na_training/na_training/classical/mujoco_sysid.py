@@ -72,8 +72,8 @@ def toolbox() -> Any:
 
     if not hasattr(sysid, "optimize"):
         raise FitError(
-            "mujoco.sysid lacks its own requirements (colorama, imageio, plotly, tabulate): install "
-            "requirements/train.txt"
+            "mujoco.sysid lacks its own requirements (colorama, imageio, plotly, tabulate); "
+            "requirements/train.txt has them"
         )
     return sysid
 
