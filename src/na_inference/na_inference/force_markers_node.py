@@ -63,7 +63,7 @@ class ForceMarkersNode(Node):
 
     def _label(self, drawing: ForceDrawing) -> Marker:
         marker = Marker(type=Marker.TEXT_VIEW_FACING, action=Marker.ADD, text=drawing.text)
-        marker.pose.position = _point(drawing.origin + [0.0, 0.0, 0.06])
+        marker.pose.position = _point(drawing.origin + np.array([0.0, 0.0, 0.06]))
         marker.color = _colour(drawing)
         marker.scale.z = 0.02
         return marker

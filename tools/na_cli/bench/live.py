@@ -137,7 +137,8 @@ def _report(listener: Listener, arguments: argparse.Namespace, model: str) -> di
         phase_figures,
     )
 
-    states = np.array(listener.states)
+    # A state without a tick behind it has stamp 0.
+    states = np.array([row for row in listener.states if row[0] > 0.0])
     truth = np.array(listener.truth)
     baseline = np.array(listener.baseline).reshape(-1, 4)
     stamps, first = np.unique(states[:, 0], return_index=True)
