@@ -42,8 +42,8 @@ class FollowerConfig:
     release_attempts: int = 3
     watchdog_s: float = 0.5
     present_memory_s: float = 0.25
-    stall_after_s: float = 0.6
-    stall_distance: float = 0.3
+    stall_after_s: float = 0.5
+    stall_distance: float = 0.25
 
     def __post_init__(self) -> None:
         """Refuse values that make no sense, naming parameter, value and expectation."""

@@ -73,7 +73,6 @@ class FollowerControl:
         state: present state.
         reason: why the state was entered, for people.
         torque_on: what is believed about torque; True from the moment it may be on.
-        failed_reads: incomplete reads in a row.
 
     """
 
@@ -92,7 +91,7 @@ class FollowerControl:
         self.state = State.WAITING
         self.reason = "started; torque is off until a leader is heard"
         self.torque_on = False
-        self.failed_reads = 0
+        self._failed = np.zeros(spec.n, dtype=np.int64)  # reads in a row without news, per joint
         self.park_cause: ParkCause | None = None
         self.release_failed = ""
         self.shutting_down = False
@@ -152,14 +151,16 @@ class FollowerControl:
 
     def _observe(self, now: float, sample: BusSample) -> None:
         self._sample = sample
-        self._present = np.where(sample.valid, sample.position, self._present)
-        self._present_at = np.where(sample.valid, now, self._present_at)
-        self.failed_reads = 0 if bool(sample.valid.all()) else self.failed_reads + 1
+        heard = sample.valid & ~sample.repeated
+        self._present = np.where(heard, sample.position, self._present)
+        self._present_at = np.where(heard, now, self._present_at)
+        self._failed = np.where(heard, 0, self._failed + 1)
         if self.state in (State.PARKED, State.FAULT):
             return
-        if self.failed_reads >= self.config.max_failed_reads:
-            silent = self._named(~sample.valid)
-            self.fault(f"{silent} did not answer {self.failed_reads} reads in a row", now)
+        lost = self._failed >= self.config.max_failed_reads
+        if lost.any():
+            what = "repeated old values in" if sample.repeated[lost].any() else "did not answer"
+            self.fault(f"{self._named(lost)} {what} {self.failed_reads} reads in a row", now)
         elif sample.hardware_error.any():
             bits = ", ".join(
                 f"{self._named_one(int(i))} 0x{int(sample.hardware_error[i]):02x}"
@@ -291,13 +292,18 @@ class FollowerControl:
             return
         self._enter(State.PARKED, self.reason if confirmed else text)
 
-    def fault(self, reason: str, now: float) -> None:
-        """Latch a fault: all joints stop together where they are."""
+    def fault(self, reason: str, now: float, *, keep: NDArray[np.bool_] | None = None) -> None:
+        """Latch a fault: all joints stop together where they are.
+
+        Joints in `keep` (n,) stop at their goal instead: their position is not to be trusted.
+        """
         if self.state is State.FAULT:
             return
         self._ramp = None
         if self.torque_on:
             recent = now - self._present_at <= self.config.present_memory_s
+            if keep is not None:
+                recent &= ~keep
             self._frozen = np.where(recent, self._present, self._shaper.base)
             self._shaper.reset(self._frozen, now)
         self._enter(State.FAULT, reason)
@@ -337,7 +343,7 @@ class FollowerControl:
             joints = self._named(sample.hardware_error != 0)
             return False, f"not cleared: {joints} still report a hardware error"
         self._frozen = None
-        self.failed_reads = 0
+        self._failed[:] = 0
         if self.torque_on:
             self._enter(State.ALIGNING, "fault cleared: taking over the present position")
         else:
@@ -363,6 +369,11 @@ class FollowerControl:
         self._release_tries = 0
         self._enter(State.PARKED, "released without parking")
         self.torque_on = True  # whatever is believed: every servo is told again
+
+    @property
+    def failed_reads(self) -> int:
+        """Reads in a row without news from the joint that was silent longest."""
+        return int(self._failed.max())
 
     @property
     def finished(self) -> bool:

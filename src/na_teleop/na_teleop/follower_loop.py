@@ -266,9 +266,9 @@ class FollowerLoop:
         if self._positions.trouble and control.state is not State.PARKED:
             control.fault(self._positions.trouble, now)
         if control.torque_on and self._sent is not None and control.state is not State.FAULT:
-            stalled = self._stall.update(sample.position, self._sent, now)
+            stalled = self._stall.update(sample, self._sent, now)
             if stalled:
-                control.fault(stalled, now)
+                control.fault(stalled, now, keep=self._stall.idle)
         else:
             self._stall.forget()
         return sample

@@ -22,6 +22,7 @@ BoolArray = NDArray[np.bool_]
 JUMP_RAD = 0.5  # of the servo: always believed within one tick
 SPEED_MARGIN = 2.0  # over the servo's speed without load: a hand can drive it faster than it runs
 LONGEST_GAP_S = 0.2  # a joint not heard of for longer is not believed to have gone farther
+WORKING_LOAD = 0.5  # share of full drive from which a motor works hard
 STILL_RAD = 0.02  # of the servo: less motion than this is none
 OUTSIDE_RAD = 1.2  # of the servo: how far beyond its limits a joint can be found
 
@@ -95,6 +96,11 @@ class StallWatch:
     """Notices joints that stand still although their goal is far: blocked, or a stuck encoder.
 
     The gripper is left out: it is meant to be stopped by what it holds.
+
+    Attributes:
+        idle: stalled joints (n,) whose motor is not working hard: nothing blocks them, so that it
+            is the position that does not move, not the joint.
+
     """
 
     def __init__(self, spec: RobotSpec, distance_rad: float, after_s: float) -> None:
@@ -106,26 +112,36 @@ class StallWatch:
         self._after = after_s
         self._still_at: Array = np.full(spec.n, np.nan)
         self._since: Array = np.full(spec.n, np.inf)
+        self.idle: BoolArray = np.zeros(spec.n, dtype=bool)
 
     def forget(self) -> None:
         """Begin anew, e.g. when torque went off."""
         self._since[:] = np.inf
 
-    def update(self, position: Array, goal: Array, now_s: float) -> str:
-        """Take position and goal (n,) of one tick; return which joints stall, '' for none."""
+    def update(self, sample: BusSample, goal: Array, now_s: float) -> str:
+        """Take one tick's sample and goal (n,); return which joints stall, '' for none."""
         if self._after <= 0.0:
             return ""
+        position = sample.position
+        heard = sample.valid & ~sample.repeated
         far = np.abs(goal - position) / self._ratio > self._distance
         moved = ~(np.abs(position - self._still_at) / self._ratio < STILL_RAD)
-        fresh = np.isfinite(position)
-        restart = fresh & (moved | ~far | ~self._watched)
+        restart = heard & (moved | ~far | ~self._watched)
         self._still_at = np.where(restart, position, self._still_at)
         self._since = np.where(restart, now_s, np.minimum(self._since, now_s))
-        stalled = fresh & far & self._watched & (now_s - self._since >= self._after)
+        stalled = heard & far & self._watched & (now_s - self._since >= self._after)
+        self.idle = stalled & ~(np.abs(sample.load) >= WORKING_LOAD)
         if not stalled.any():
             return ""
-        who = ", ".join(self._names[int(i)] for i in np.flatnonzero(stalled))
+        parts = []
+        for mask, why in (
+            (stalled & ~self.idle, "although its motor works hard: it is blocked"),
+            (self.idle, "and its motor is idle: the encoder is stuck"),
+        ):
+            if mask.any():
+                who = ", ".join(self._names[int(i)] for i in np.flatnonzero(mask))
+                parts.append(f"{who} did not move {why}")
         return (
-            f"{who} did not move for {self._after:g} s although the goal is more than "
-            f"{np.degrees(self._distance):.0f} degrees away: blocked, or the encoder is stuck"
+            f"{'; '.join(parts)} ({self._after:g} s, goal more than "
+            f"{np.degrees(self._distance):.0f} degrees away)"
         )

@@ -177,7 +177,7 @@ def test_random_corruption_never_yields_a_wrong_value(arm: Any, fast: bool) -> N
         sample = bus.read()
         valid += int(sample.valid.sum())
         np.testing.assert_array_equal(sample.position[sample.valid], truth[sample.valid])
-    assert valid > 0.8 * 150 * 5
+    assert valid > 0.5 * 150 * 5  # confirmed by a second answer each
     assert bus.counters.corrupt_packets > 0
 
 

@@ -17,11 +17,12 @@ from na_core.raw_si import JointConversion
 from na_core.robot_spec import RobotSpec
 from na_teleop.buses.base import Array, BoolArray, BusSample, ServoBus, TorqueOffReport
 from na_teleop.buses.dynamixel_line import DynamixelLine
-from na_teleop.buses.dynamixel_packets import Status
+from na_teleop.buses.dynamixel_packets import ALERT_BIT, Status
 from na_teleop.buses.dynamixel_reply import FIELDS, READ_ADDRESS, READ_LENGTH, REPLY, ReplyDecoder
 from na_teleop.buses.dynamixel_settings import Role, Setting, required_settings
 from na_teleop.buses.errors import BusError, PortError, PortProblem, ServoError
 from na_teleop.buses.noise_guard import NoiseGuard
+from na_teleop.buses.patience import Patience
 from na_teleop.buses.port import SerialPort
 from na_teleop.buses.servo_clock import ServoClock
 
@@ -111,6 +112,7 @@ class DynamixelBus(ServoBus):
         self._alert_asked: dict[int, float] = {}
         self._servo_clock = ServoClock(self.n)
         self._guard = NoiseGuard(REPLY, FIELDS)
+        self._patience = Patience(self.serial)
         self._budget_s = NOISY_SHARE / spec.control_rate
         self._clock = clock
 
@@ -158,8 +160,10 @@ class DynamixelBus(ServoBus):
         """One packet from all servos; nothing when one is known to be missing, or in noise."""
         if not self.fast_enabled or self._missing or self._noisy():
             return {}, 0
+        self._patience.asking()
         replies = self.line.fast_sync_read(self.ids, *self._question)
         if replies:
+            self._patience.answered()
             self.counters.fast_reads += 1
             self._fast_failures = 0
             return replies, self.serial.first_byte_ns or 0
@@ -187,15 +191,24 @@ class DynamixelBus(ServoBus):
                 self.counters.read_retries += bool(wanted)
             if not wanted:
                 break
-            address, length = self._question
-            got = self.line.sync_read(wanted, address, length)
-            got = {id: status for id, status in got.items() if len(status.data) == length}
-            if len(got) < len(wanted):
-                self._change_question()
+            got = self._sync_read(wanted)
             if got and not stamp_ns:
                 stamp_ns = self.serial.first_byte_ns or 0
             replies.update(got)
         return replies, stamp_ns
+
+    def _sync_read(self, wanted: list[int]) -> dict[int, Status]:
+        """Ask `wanted` once; replies of the length asked for."""
+        address, length = self._question
+        self._patience.asking()
+        with self._patience.shortened(self._noisy()):
+            got = self.line.sync_read(wanted, address, length)
+        if got:
+            self._patience.answered()
+        got = {id: status for id, status in got.items() if len(status.data) == length}
+        if len(got) < len(wanted):
+            self._change_question()
+        return got
 
     def _noisy(self) -> bool:
         """Whether packets were damaged lately; see NoiseGuard."""
@@ -215,11 +228,7 @@ class DynamixelBus(ServoBus):
             if not wanted or time.monotonic() - began > self._budget_s:
                 break
             self.counters.read_retries += 1
-            address, length = self._question
-            got = self.line.sync_read(wanted, address, length)
-            got = {id: status for id, status in got.items() if len(status.data) == length}
-            if len(got) < len(wanted):
-                self._change_question()
+            got = self._sync_read(wanted)
         return believed
 
     def _sample(self, replies: Mapping[int, Status], stamp_ns: int) -> BusSample:
@@ -266,7 +275,8 @@ class DynamixelBus(ServoBus):
             if due and not asked and id not in self._missing:
                 asked = True
                 try:
-                    self._hardware_error[i] = self.line.read(id, register, attempts=1)
+                    # The alert is an error even where its cause is gone or not told.
+                    self._hardware_error[i] = self.line.read(id, register, attempts=1) or ALERT_BIT
                     self._alert_asked[id] = now
                 except ServoError:
                     pass

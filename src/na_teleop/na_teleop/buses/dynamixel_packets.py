@@ -177,5 +177,6 @@ def split_fast_reply(status: Status, data_length: int) -> list[Status]:
         piece = stream[start : start + 2 + data_length]
         if len(piece) < 2 + data_length:
             break
-        parts.append(Status(piece[1], piece[0], piece[2:]))
+        if not piece[0] & ~ALERT_BIT:  # with an error number the data means nothing
+            parts.append(Status(piece[1], piece[0], piece[2:]))
     return parts

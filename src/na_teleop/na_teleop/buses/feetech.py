@@ -19,7 +19,7 @@ from na_teleop.buses.base import Array, BoolArray, BusSample, ServoBus, TorqueOf
 from na_teleop.buses.dynamixel_settings import Role, Setting
 from na_teleop.buses.errors import BusError, ServoError
 from na_teleop.buses.feetech_line import FeetechLine
-from na_teleop.buses.feetech_packets import HARDWARE_ERROR_BITS
+from na_teleop.buses.feetech_packets import HARDWARE_ERROR_BITS, Status
 from na_teleop.buses.feetech_reply import (
     FIELDS,
     READ_ADDRESS,
@@ -31,10 +31,12 @@ from na_teleop.buses.feetech_reply import (
 )
 from na_teleop.buses.feetech_settings import FULL_TORQUE, required_settings
 from na_teleop.buses.noise_guard import NoiseGuard
+from na_teleop.buses.patience import Patience
 from na_teleop.buses.port import SerialPort
 
 TABLE_LENGTH = FEETECH_STS["present_current"].end
 BEATS = 8  # heartbeat values: torque limit 1000, 999, … 993 (0.1 % of stall each)
+SILENT_BEFORE_SINGLE = 3  # ticks without any answer before plain reads are tried
 NOISY_ASKS = 5  # most questions per tick on a line that garbles
 NOISY_SHARE = 0.6  # of the control period, after which no further question is asked
 
@@ -99,10 +101,13 @@ class FeetechBus(ServoBus):
         self._missing: set[int] = set()
         self._beat = 0
         self._off_beat = np.zeros(self.n, dtype=bool)
-        self._torque_expected = False
+        self._torque_seen = np.zeros(self.n, dtype=bool)
+        self._single = False  # firmware without sync read: servos are asked one by one
+        self._silent_ticks = 0
         self._hardware_error = np.zeros(self.n, dtype=np.uint8)
         self._stamp_ns = 0
         self._guard = NoiseGuard(REPLY, FIELDS)
+        self._patience = Patience(self.serial)
         self._budget_s = NOISY_SHARE / spec.control_rate
         self._clock = clock
 
@@ -146,16 +151,20 @@ class FeetechBus(ServoBus):
                 wanted = [id for id in wanted if id not in self._missing]
             if not wanted or asked >= (NOISY_ASKS if noisy else 1 + self.options.retries):
                 break
-            if asked >= 2 and time.monotonic() - began > self._budget_s:
+            if asked and noisy and time.monotonic() - began > self._budget_s:
                 break
             self.counters.read_retries += bool(asked)
             if not asked or noisy:
                 self._send_beat()
-            got = self.line.sync_read(wanted, READ_ADDRESS, READ_LENGTH)
+            self._patience.asking()
+            with self._patience.shortened(noisy):
+                got = self._ask(wanted)
             asked += 1
-            if got and not stamp_ns:
-                stamp_ns = self.serial.first_byte_ns or 0
-            whole = {id: status.data for id, status in got.items() if plausible(status.data)}
+            if got:
+                self._patience.answered()
+                stamp_ns = stamp_ns or self.serial.first_byte_ns or 0
+            heard = {id: bytes((status.error,)) + status.data for id, status in got.items()}
+            whole = {id: image for id, image in heard.items() if plausible(image)}
             self.counters.damaged_packets += len(got) - len(whole)
             noisy = self._guard.noisy(self.counters.damaged_packets, self._clock())
             for id, image in whole.items():
@@ -163,7 +172,27 @@ class FeetechBus(ServoBus):
                 if believed is not None:
                     images[id] = believed
         self._missing = {id for id in self.ids if id not in images}
+        self._silent_ticks = 0 if images or noisy else self._silent_ticks + 1
+        if not images and self._silent_ticks == SILENT_BEFORE_SINGLE and not self._single:
+            self._try_single()
         return self._sample(images, stamp_ns)
+
+    def _ask(self, wanted: list[int]) -> dict[int, Status]:
+        if not self._single:
+            return self.line.sync_read(wanted, READ_ADDRESS, READ_LENGTH)
+        got: dict[int, Status] = {}
+        for id in wanted:
+            got.update(self.line.read_once(id, READ_ADDRESS, READ_LENGTH))
+        return got
+
+    def _try_single(self) -> None:
+        """Find out whether servos that ignore a sync read answer a plain one."""
+        if any(self.line.read_once(id, READ_ADDRESS, READ_LENGTH) for id in self.ids):
+            self._single = True
+            self.notes.append(
+                f"servos on {self.port} answer single reads but not sync read: asking them one by "
+                "one from now on, which takes longer"
+            )
 
     @property
     def _limit(self) -> int:
@@ -183,6 +212,8 @@ class FeetechBus(ServoBus):
         measured = decode([images.get(id) for id in self.ids], self.conversion)
         repeated = self._repeated(measured, valid)
         self.counters.repeated_values += int(np.count_nonzero(repeated))
+        rebooted = valid & ~measured.torque & self._torque_seen  # torque went off by itself
+        self._torque_seen = np.where(valid, measured.torque, self._torque_seen)
         self._hardware_error = np.where(valid, measured.error, self._hardware_error).astype(
             np.uint8
         )
@@ -201,7 +232,7 @@ class FeetechBus(ServoBus):
             fresh=bool(valid.all() and not repeated.any()),
             tick_ms=np.full(self.n, -1, dtype=np.int64),
             repeated=repeated,
-            rebooted=valid & ~measured.torque & self._torque_expected,
+            rebooted=rebooted,
         )
 
     def _repeated(self, measured: Measured, valid: BoolArray) -> BoolArray:
@@ -249,7 +280,6 @@ class FeetechBus(ServoBus):
                     remedy="A latched error (register 65) keeps torque off until the supply is "
                     "switched off and on",
                 )
-            self._torque_expected = True
         except BusError:
             self.disable_torque()
             raise
@@ -281,7 +311,7 @@ class FeetechBus(ServoBus):
         An acknowledgement of this family does not mean "done": every servo is read back.
         """
         register = FEETECH_STS["torque_enable"]
-        self._torque_expected = False
+        self._torque_seen[:] = False
         released: list[int] = []
         failed: dict[int, str] = {}
         if not self.is_open:

@@ -95,6 +95,11 @@ class FeetechLine:
                 return reply.data
         raise self._silence(id, name, attempts, self.counters.corrupt_packets > corrupt_before)
 
+    def read_once(self, id: int, address: int, length: int) -> dict[int, Status]:
+        """Ask servo `id` once; return its reply by id, nothing when there is no intact one."""
+        self._send(self._packets.readTx(self.port, id, address, length), id)
+        return self._collect({id}, length)
+
     def read(self, id: int, register: Register, *, attempts: int = ATTEMPTS) -> int:
         """Return the value of one register, signed where the register is."""
         data = self.read_bytes(

@@ -17,9 +17,11 @@ from na_teleop.buses.sign_magnitude import decode_array
 # Torque, goal and limits are read as well: they tell a servo that lost power, or repeats itself.
 READ_ADDRESS, READ_LENGTH = span(FEETECH_STS, "torque_enable", "present_current")
 
-# Little-endian image of the registers of one servo; signed fields are sign-magnitude.
+# Image of one servo: error field of the status packet, then the registers, little endian; signed
+# fields are sign-magnitude.
 REPLY = np.dtype(
     [
+        ("status", "u1"),
         ("torque_enable", "u1"),
         ("acceleration", "u1"),
         ("goal_position", "<u2"),
@@ -42,6 +44,7 @@ REPLY = np.dtype(
 )
 POSITION_BIT, VELOCITY_BIT, LOAD_BIT, CURRENT_BIT = 15, 15, 10, 15
 _STEADY = (
+    "status",
     "torque_enable",
     "acceleration",
     "goal_position",
@@ -94,13 +97,13 @@ def plausible(image: bytes) -> bool:
         and row["torque_limit"] <= 1000
         and 20 <= row["voltage"] <= 200
         and row["temperature"] <= 150
-        and row["error"] <= 0x3F
+        and row["error"] | row["status"] <= 0x3F
     )
 
 
 def decode(images: Sequence[bytes | None], conversion: JointConversion) -> Measured:
     """Return what `images` say, one per joint in canonical order."""
-    blank = bytes(READ_LENGTH)
+    blank = bytes(REPLY.itemsize)
     raw = np.frombuffer(b"".join(image or blank for image in images), dtype=REPLY)
     valid = np.array([image is not None for image in images])
 
@@ -123,5 +126,5 @@ def decode(images: Sequence[bytes | None], conversion: JointConversion) -> Measu
         ),
         torque=valid & (raw["torque_enable"] == 1),
         torque_limit=raw["torque_limit"].astype(np.int64),
-        error=np.where(valid, raw["error"].astype(np.int64), 0),
+        error=np.where(valid, (raw["error"] | raw["status"]).astype(np.int64), 0),
     )
