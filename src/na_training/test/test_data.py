@@ -6,12 +6,14 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from na_core.features import make_feature_set
-from na_core.nad.layout import EpisodeInfo
+from na_core.nad.arrays import WrenchTrack
+from na_core.nad.layout import FT_WRENCH, EpisodeInfo
 
 pytest.importorskip("torch", reason="needs torch: requirements/train.txt")
 
@@ -21,6 +23,7 @@ from na_training.data import DataError, build_store, read_folders, split_by_grou
 from na_training.data.episode import usable_segments
 from na_training.data.labels import contact_from_force, restricted_from_info
 from na_training.data.motor_fit import fit_motor
+from na_training.data.nad import _wrench
 from na_training.data.split import group_of
 
 
@@ -108,6 +111,28 @@ def test_data_of_another_kind_is_refused(
 def test_an_empty_folder_is_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no episode found"):
         read_folders([tmp_path], SPEC)
+
+
+def test_a_sensor_in_end_effector_axes_is_turned_into_base_axes(tmp_path: Path) -> None:
+    """With the gripper pointing straight down, the sensor's x is base −z."""
+    time = np.arange(3, dtype=np.int64) * 10_000_000
+    force = np.tile([2.0, 0.0, 0.0], (3, 1))
+    track = WrenchTrack(
+        FT_WRENCH, time, time, np.array([[0, 3]]), "header", SPEC.end_effector_frame, force, force
+    )
+    recording = SimpleNamespace(wrenches={FT_WRENCH: track}, path=tmp_path)
+    pose = np.tile([0.0, np.pi / 2, 0.0, 0.0, 0.0], (3, 1))
+    found = _wrench(recording, FT_WRENCH, time, SPEC, pose)
+    np.testing.assert_allclose(found, np.tile([0.0, 0.0, -2.0], (3, 1)), atol=1e-9)
+    foreign = replace(track, frame="camera")
+    with pytest.raises(DataError, match="'camera', expected 'end_effector_link'"):
+        _wrench(
+            SimpleNamespace(wrenches={FT_WRENCH: foreign}, path=tmp_path),
+            FT_WRENCH,
+            time,
+            SPEC,
+            pose,
+        )
 
 
 def test_stale_ticks_and_gaps_separate_runs() -> None:
