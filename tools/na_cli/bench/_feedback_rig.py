@@ -179,7 +179,8 @@ class Pair:
         c.current_limit[:], c.pwm_limit[:], c.velocity_limit[:] = CURRENT_LIMIT, PWM_LIMIT, 1023
         return c
 
-    def _leader_commands(self, current: Array) -> ServoCommands:
+    def leader_commands(self, current: Array) -> ServoCommands:
+        """Current mode, torque on, with currents (n,) [A]."""
         c = self._commands()
         c.goal_current[:] = np.trunc(current / self.convert.current_scale).astype(np.int64)
         return c
@@ -197,6 +198,14 @@ class Pair:
                 c.position_d_gain[i] = joint.gains.d
         return c
 
+    def read_leader(self) -> tuple[Array, Array]:
+        """Positions and velocities (n,) as the leader's servos report them."""
+        read = self.leader.readings()
+        return (
+            self.convert.position_from_raw(read.present_position),
+            self.convert.velocity_from_raw(read.present_velocity),
+        )
+
     # -- the loop ------------------------------------------------------------------------
 
     def run(self) -> Traces:
@@ -204,17 +213,15 @@ class Pair:
         trial, n = self.trial, round((REST + REACH + HOLD + BACK) * self.trial.rate)
         rows: list[list[float]] = []
         goal = np.array(self.spec.home)
-        leader_commands = self._leader_commands(np.zeros(self.spec.n))
+        leader_commands = self.leader_commands(np.zeros(self.spec.n))
         for k in range(1, n + 1):
             now = k / trial.rate
             self.leader.advance(now, leader_commands)
             self.follower.advance(now, self._follower_commands(goal))
-            read = self.leader.readings()
-            q = self.convert.position_from_raw(read.present_position)
-            v = self.convert.velocity_from_raw(read.present_velocity)
+            q, v = self.read_leader()
             self._feed(now)
             out = self.aids.step(now, q, v)
-            leader_commands = self._leader_commands(out.current)
+            leader_commands = self.leader_commands(out.current)
             goal = self.shaper.shape(q, now).sent  # reaches the follower one tick later
             rows.append(self._row(now, out))
         time, leader, follower, wall, hand, rendered, energy = np.array(rows).T
@@ -244,14 +251,17 @@ class Pair:
             out.guard.energy,
         ]
 
-    def _hand_force(self, leader: Array) -> float:
-        """Force of the hand on the leader's tip along x [N], from its joint torques."""
+    def hand_torque(self) -> Array:
+        """Torque of the hand on each servo shaft of the leader (n,) [N·m]."""
         h = self.leader.core.hand[0]
         state = self.leader.core.state[0]
         torque = h["stiffness"] * (h["target"] - state["link_angle"])
         torque += h["damping"] * (h["rate"] - state["link_velocity"])
-        torque = np.clip(torque, -h["limit"], h["limit"])
-        return self._tip_force(torque / self._ratio, leader)
+        return np.asarray(np.clip(torque, -h["limit"], h["limit"]))
+
+    def _hand_force(self, leader: Array) -> float:
+        """Force of the hand on the leader's tip along x [N], from its joint torques."""
+        return self._tip_force(self.hand_torque() / self._ratio, leader)
 
     def _tip_force(self, effort: Array, leader: Array) -> float:
         """Force at the tip along x [N] that joint efforts (n,) of the arm amount to."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Force feedback: stability over gains at a stiff wall, hand force with and without, emulated."""
+"""Leader aids: force feedback at a stiff wall over gains, hand effort in free air, emulated."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ KEYS = (
     "hand_force_n",
     "lowest_energy_j",
     "trials",
+    "free_hand_torque_nm",
+    "sag_mm",
 )
 
 #: Heading -> key of one trial's figures.
@@ -36,6 +38,13 @@ COLUMNS = {
     "energy J": "energy_j",
 }
 GAINS = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0)
+#: Aids in free air; None: torque off.
+FREE: dict[str, dict[str, Any] | None] = {
+    "torque off": None,
+    "gravity": {"friction_share": 0.0, "gripper_spring": 0.0},
+    "gravity, friction 50 %": {"friction_share": 0.5, "gripper_spring": 0.0},
+    "gravity, friction 80 %": {"friction_share": 0.8, "gripper_spring": 0.0},
+}
 # The defaults bound the rendered force at 6 N; "strong" is what a careless user might set.
 STRONG = {"feedback_force": 20.0, "friction_share": 0.7, "current_limit": 1.2}
 
@@ -69,6 +78,7 @@ def settings(quick: bool, seed: int) -> dict[str, Trial]:
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Run every setting, gain and guard; print the table, return the figures."""
     from na_cli.bench._feedback_rig import Pair
+    from na_cli.bench._free_leader import free_motion
     from na_core.robot_spec import load_robot_spec
 
     spec = load_robot_spec(args.robot)
@@ -88,6 +98,12 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     )
     if args.plot is not None:
         _plot(kept, args.plot)
+    free = {name: free_motion(spec, aids, args.seed) for name, aids in FREE.items()}
+    print_table(
+        "Leader in free air: torque of the hand while moving (rms), and sag once it lets go",
+        ["aids", *(f"{name} N·m" for name in spec.names), "sag mm"],
+        [[name, *found.torque.tolist(), 1e3 * found.sag] for name, found in free.items()],
+    )
     return {
         "robot": args.robot,
         "settings": sorted({row["setting"] for row in trials}),
@@ -106,6 +122,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
             "unguarded": min(row["energy_j"] for row in trials if not row["guard"]),
         },
         "trials": trials,
+        "free_hand_torque_nm": {name: found.torque.tolist() for name, found in free.items()},
+        "sag_mm": {name: 1e3 * found.sag for name, found in free.items()},
     }
 
 
