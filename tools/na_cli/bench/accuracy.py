@@ -69,8 +69,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     wanted = {name.strip() for name in args.suite.split(",") if name.strip()}
     suites: dict[str, list[Any]] = {}
     for episode in test:
-        held = bool(episode.dithered is not None and episode.dithered.any())
-        name = suite_of(episode.category, episode.task, held)
+        shaken = episode.dithered is not None and float(np.mean(episode.dithered)) > 0.2
+        name = suite_of(episode.category, episode.task, shaken and episode.category == "holds")
         if not wanted or name in wanted or episode.category in wanted:
             suites.setdefault(name, []).append(episode)
     rng = np.random.default_rng(args.seed)
