@@ -23,14 +23,15 @@ _FIRST_CHUNK = 20_000
 """Bytes that header, definitions and description alone do not reach."""
 
 
-def isolate() -> None:
-    """Give this process a ROS domain of its own on this machine, without shared memory.
+def isolate(killing: bool) -> None:
+    """Give this process and its children a ROS domain of their own on this machine.
 
-    A killed process leaves Fast DDS shared-memory files behind, hence UDP.
+    A killed process leaves Fast DDS shared-memory files behind: with `killing`, UDP only.
     """
     os.environ["ROS_DOMAIN_ID"] = str(random.SystemRandom().randrange(100, 200))
     os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
-    os.environ["FASTDDS_BUILTIN_TRANSPORTS"] = "UDPv4"
+    if killing:
+        os.environ["FASTDDS_BUILTIN_TRANSPORTS"] = "UDPv4"
 
 
 class Arms:

@@ -28,7 +28,7 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
     """Kill `arguments.kills` recorders, recover each episode, return the figures."""
     from na_cli.bench import _recorder_rig as rig
 
-    rig.isolate()
+    rig.isolate(killing=True)
     rng = random.Random(arguments.seed)
     arms = rig.Arms(arguments.rate)
     lost: list[int] = []

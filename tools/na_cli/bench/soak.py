@@ -28,7 +28,7 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
     from na_cli.bench import _recorder_rig as rig
     from na_core.nad.reader import find_episodes, read_episode
 
-    rig.isolate()
+    rig.isolate(killing=False)
     arms = rig.Arms(arguments.rate)
     with tempfile.TemporaryDirectory(prefix="na-bench-soak-") as folder:
         out_dir = Path(folder) / "bags"
@@ -55,6 +55,7 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
         info = episode.info
         drops = sum(info.missed)
         counts = {topic: len(episode.tracks[topic]) for topic in rig.TOPICS}
+        where = _drops(episode)
     cpu = 100.0 * spent / elapsed
     rows: list[tuple[str, Any]] = [
         ("seconds", elapsed),
@@ -65,6 +66,7 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
         ("memory growth [MB]", growth / 1e6),
     ]
     rows += [(f"{topic} messages", count) for topic, count in counts.items()]
+    rows += [(f"{topic} dropped {lost} at [s]", at) for topic, at, lost in where]
     print_table("Recorder soak", ("figure", "value"), rows)
     return {
         "seconds": elapsed,
@@ -74,4 +76,19 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
         "memory_growth_mb": growth / 1e6,
         "messages": sum(counts.values()),
         "messages_by_topic": counts,
+        "drops_at": where,
     }
+
+
+def _drops(episode: Any) -> list[tuple[str, float, int]]:
+    """Return (topic, seconds into the episode, messages) of every gap in `sequence`."""
+    import numpy as np
+
+    found = []
+    for topic, track in episode.tracks.items():
+        if hasattr(track, "sequence"):
+            step = np.diff(track.sequence.astype(np.int64)) - 1
+            found += [
+                (topic, float(track.seconds[i + 1]), int(step[i])) for i in np.flatnonzero(step)
+            ]
+    return found
