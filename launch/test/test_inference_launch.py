@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The live estimate in teleop.launch.py, and replay.launch.py: wrenches come, everything ends."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import launch_pytest
+import pytest
+import rclpy
+from launch import LaunchDescription
+from launch.actions import IncludeLaunchDescription, RegisterEventHandler
+from launch.event_handlers import OnProcessExit
+from launch.launch_description_sources import PythonLaunchDescriptionSource
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+
+from na_core.robot_spec import load_robot_spec
+from na_inference.testing import tiny_metadata, write_tiny_model
+from na_msgs.msg import NeuralActuatorState, PlantTruth
+
+LAUNCH = Path(__file__).resolve().parents[1]
+TIMEOUT = 120.0  # the first start compiles the physics
+SPEC = load_robot_spec("omx")
+
+
+def include(name: str, exits: list[tuple[str, int]], **arguments: str) -> list[Any]:
+    """Include a launch file, and note the exit codes of its processes."""
+
+    def ended(event: Any, context: Any) -> None:
+        exits.append((event.process_name.rsplit("-", 1)[0], event.returncode))
+
+    return [
+        RegisterEventHandler(OnProcessExit(on_exit=ended)),
+        IncludeLaunchDescription(
+            PythonLaunchDescriptionSource(str(LAUNCH / name)), launch_arguments=arguments.items()
+        ),
+    ]
+
+
+class Observer:
+    """A node that listens."""
+
+    def __init__(self) -> None:
+        self.context = rclpy.Context()
+        rclpy.init(context=self.context)
+        self.node = Node("observer", context=self.context)
+        self.executor = SingleThreadedExecutor(context=self.context)
+        self.executor.add_node(self.node)
+
+    def listen(self, kind: Any, topic: str) -> list[Any]:
+        heard: list[Any] = []
+        self.node.create_subscription(kind, topic, heard.append, 100)
+        return heard
+
+    def until(self, condition: Callable[[], Any]) -> None:
+        deadline = time.monotonic() + TIMEOUT
+        while not condition():
+            assert time.monotonic() < deadline, "condition did not come true in time"
+            self.executor.spin_once(timeout_sec=0.1)
+
+    def close(self) -> None:
+        self.node.destroy_node()
+        rclpy.try_shutdown(context=self.context)
+
+
+@pytest.fixture
+def observer() -> Iterator[Observer]:
+    made = Observer()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def exits() -> list[tuple[str, int]]:
+    return []
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    """A tiny model that takes everything for typical."""
+    wide = tiny_metadata(SPEC, feature_scale=[1000.0] * 35)
+    return write_tiny_model(tmp_path / "tiny.onnx", SPEC, stream=True, metadata=wide)
+
+
+@launch_pytest.fixture
+def with_estimate(exits: list[tuple[str, int]], model: Path) -> LaunchDescription:
+    return LaunchDescription(
+        [
+            *include("teleop.launch.py", exits, model=str(model), namespace="left", scene="demo"),
+            launch_pytest.actions.ReadyToTest(),
+        ]
+    )
+
+
+@pytest.mark.launch(fixture=with_estimate)
+def test_teleoperation_with_a_model_estimates_forces_in_its_namespace(
+    observer: Observer, exits: list[tuple[str, int]]
+) -> Iterator[None]:
+    states = observer.listen(NeuralActuatorState, "/left/neural_actuator/state")
+    truth = observer.listen(PlantTruth, "/left/sim/follower/truth")
+    observer.until(lambda: sum(state.validity == 0 for state in states) > 60)
+    assert truth
+    assert truth[-1].header.frame_id == SPEC.base_frame
+    last = next(state for state in reversed(states) if state.validity == 0)
+    assert list(last.effort.name) == list(SPEC.names)
+    yield
+    assert len(exits) == 5
+    assert all(code == 0 for _, code in exits), exits
+
+
+@launch_pytest.fixture
+def without_model(exits: list[tuple[str, int]], tmp_path: Path) -> LaunchDescription:
+    missing = {f"{arm}_port": str(tmp_path / arm) for arm in ("leader", "follower")}
+    return LaunchDescription(
+        [
+            *include("teleop.launch.py", exits, robot="so101", sim="false", **missing),
+            launch_pytest.actions.ReadyToTest(),
+        ]
+    )
+
+
+@pytest.mark.launch(fixture=without_model)
+def test_without_a_model_of_the_robot_the_estimate_is_left_out(
+    exits: list[tuple[str, int]],
+) -> Iterator[None]:
+    deadline = time.monotonic() + 60.0
+    while len(exits) < 2 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    yield
+    assert "neural_actuator_node" not in {name for name, _ in exits}
+
+
+@pytest.fixture
+def bag(tmp_path: Path) -> Path:
+    """Two seconds of an arm at rest."""
+    from na_core.nad.example import write_example
+
+    return write_example(tmp_path / "episode")
+
+
+@launch_pytest.fixture
+def replay(exits: list[tuple[str, int]], model: Path, bag: Path) -> LaunchDescription:
+    return LaunchDescription(
+        [
+            *include("replay.launch.py", exits, model=str(model), bag=str(bag)),
+            launch_pytest.actions.ReadyToTest(),
+        ]
+    )
+
+
+@pytest.mark.launch(fixture=replay)
+def test_a_recording_is_played_into_the_estimate(
+    observer: Observer, exits: list[tuple[str, int]]
+) -> Iterator[None]:
+    states = observer.listen(NeuralActuatorState, "/neural_actuator/state")
+    observer.until(lambda: any(state.validity == 0 for state in states))
+    observer.until(lambda: exits)
+    yield
+    assert ("bag_replay_node", 0) in exits
