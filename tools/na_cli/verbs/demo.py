@@ -4,19 +4,16 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import os
 import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import IO
 
-import domain_coordinator
 import numpy as np
 import psutil
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
@@ -25,6 +22,7 @@ from na_cli.demo_report import DemoFigures, figures
 from na_cli.environment import Workspace
 from na_cli.registry import UsageError
 from na_cli.report import print_table
+from na_cli.ros_domain import own_domain
 from na_core.nad.reader import find_episodes, load_episode
 from na_core.robot_spec import load_robot_spec
 
@@ -51,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
     log = out / "launch.log"
-    with _own_domain(), open(log, "wb") as output:
+    with own_domain(), open(log, "wb") as output:
         code, left = _teleoperate(arguments, out / "bags", output)
     if code is None:
         print(f"the launch ended before anything was recorded; its last words ({log}):\n")
@@ -82,21 +80,6 @@ def run(arguments: argparse.Namespace) -> int:
         f"      ./na bag info {os.path.relpath(episodes[0] if episodes else out)}"
     )
     return 0 if all(checks.values()) else 1
-
-
-@contextlib.contextmanager
-def _own_domain() -> Iterator[None]:
-    """A free ROS domain, so that the demo neither sees nor disturbs other arms."""
-    with domain_coordinator.domain_id() as number:
-        before = os.environ.get("ROS_DOMAIN_ID")
-        os.environ["ROS_DOMAIN_ID"] = str(number)
-        try:
-            yield
-        finally:
-            if before is None:
-                del os.environ["ROS_DOMAIN_ID"]
-            else:
-                os.environ["ROS_DOMAIN_ID"] = before
 
 
 def _teleoperate(
