@@ -60,7 +60,8 @@ def _recover(arguments: argparse.Namespace) -> int:
         print(f"lost: {damage}")
     for topic, count in sorted(report.messages.items()):
         print(f"  {topic:<32} {count}")
-    print(f"{report.output}: {report.total} messages recovered; {report.source} is unchanged")
+    print(f"{report.output}: {report.total} messages recovered")
+    print(f"{report.source} is unchanged; delete it when you no longer need it")
     return 0
 
 

@@ -24,6 +24,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     try:
         return int(arguments.function(arguments))
+    except BrokenPipeError:  # the reader of our output, such as head, has had enough
+        return 141
     except (NadError, ValueError, ImportError, OSError) as error:
         print(f"./na bag {arguments.action}: {error}", file=sys.stderr)
         return 1
