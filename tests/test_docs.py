@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from na_cli import parameter_reference
 from na_cli.message_reference import reference
 from na_cli.registry import verb_names
 
@@ -52,3 +53,10 @@ def test_the_message_reference_is_up_to_date() -> None:
 def test_every_verb_that_is_named_exists(page: Path) -> None:
     named = set(re.findall(r"\./na ([a-z][a-z0-9_]*)", page.read_text(encoding="utf-8")))
     assert named <= {*verb_names(), "setup", "help"}
+
+
+@pytest.mark.slow
+def test_the_parameter_reference_is_up_to_date() -> None:
+    page = (ROOT / "docs" / "parameters.md").read_text(encoding="utf-8")
+    model = any((ROOT / "models" / "omx").glob("*.onnx"))
+    assert page == parameter_reference.reference(model), "run ./na docs --parameters"
