@@ -55,6 +55,26 @@ ARGUMENTS = [
         description="calibration file of the follower; its hash goes into every recording",
     ),
     DeclareLaunchArgument(
+        "aids",
+        default_value="false",
+        choices=["true", "false"],
+        description="push the leader: gravity compensation, friction assist, gripper spring",
+    ),
+    DeclareLaunchArgument(
+        "feedback_gain",
+        default_value="0.0",
+        description="force on the hand per estimated force on the follower; 0: none; needs aids",
+    ),
+    DeclareLaunchArgument(
+        "teleop_mode",
+        default_value="joint",
+        choices=["joint", "scaled", "mirrored"],
+        description="how the follower follows",
+    ),
+    DeclareLaunchArgument(
+        "teleop_scale", default_value="1.0", description="size of the motion in other modes"
+    ),
+    DeclareLaunchArgument(
         "record", default_value="false", choices=["true", "false"], description="record NAD bags"
     ),
     DeclareLaunchArgument(
@@ -143,6 +163,26 @@ def emulated_arm(arm: str) -> Node:
     )
 
 
+def number(name: str) -> ParameterValue:
+    """A launch argument as a floating-point parameter, also where it was written as 1."""
+    return ParameterValue(
+        PythonExpression(["float('", LaunchConfiguration(name), "')"]), value_type=float
+    )
+
+
+def own_parameters(arm: str) -> dict:
+    """What only the leader or only the follower is told."""
+    if arm == "leader":
+        return {
+            "aids": ParameterValue(LaunchConfiguration("aids"), value_type=bool),
+            "aid_feedback_gain": number("feedback_gain"),
+        }
+    return {
+        "teleop_mode": text(LaunchConfiguration("teleop_mode")),
+        "teleop_scale": number("teleop_scale"),
+    }
+
+
 def arm_node(arm: str) -> Node:
     return Node(
         package="na_teleop",
@@ -154,6 +194,7 @@ def arm_node(arm: str) -> Node:
                 "robot": text(LaunchConfiguration("robot")),
                 "port": text(port(arm)),
                 "calibration": text(LaunchConfiguration(f"{arm}_calibration")),
+                **own_parameters(arm),
                 # Emulated ports appear while the nodes start; a real one is there or is missing.
                 "port_wait": ParameterValue(
                     PythonExpression(

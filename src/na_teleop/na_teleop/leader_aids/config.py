@@ -58,7 +58,7 @@ class AidsConfig:
     torque_constant: float = 0.0
     speed_limit: float = 6.0
     ramp_s: float = 1.0
-    watchdog_s: float = 0.2
+    watchdog_s: float = 0.3
     max_stale_reads: int = 3
     guard: bool = True
     mirror: bool = False
