@@ -170,6 +170,20 @@ def test_fine_tuning_starts_from_the_weights_and_scales_of_another_run(
     assert second.bundle.features.rule() == first.bundle.features.rule()
 
 
+def test_other_memory_features_take_over_the_encoder_alone(episodes, tmp_path: Path) -> None:
+    first = trainer_for(episodes, tmp_path / "p", 1, config={"model": "query_physics"})
+    first.run()
+    second = trainer_for(episodes, tmp_path / "h", 1, init=tmp_path / "p")
+    weights = load_run(tmp_path / "p", SPEC).model.state_dict()
+    own = second.bundle.model.state_dict()
+    for name in own:
+        if name.startswith(("encoder.", "heads.effort.")):
+            assert torch.equal(own[name], weights[name]), name
+    assert torch.equal(own["mean"][:35], weights["mean"][:35])
+    with pytest.raises(checkpoint.CheckpointError, match="does not fit"):
+        trainer_for(episodes, tmp_path / "q", 1, init=tmp_path / "p", config={"model": "query"})
+
+
 def test_an_update_with_bad_numbers_is_skipped() -> None:
     layer = torch.nn.Linear(1, 1)
     optimizer = torch.optim.SGD(layer.parameters(), lr=1.0)

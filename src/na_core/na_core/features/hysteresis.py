@@ -7,7 +7,7 @@ import numpy as np
 
 from na_core.features.base import Array, State
 from na_core.features.memory import average, play
-from na_core.features.physics import AXES, PERIOD, PhysicsFeatures, _apply
+from na_core.features.physics import AXES, MOVING, PERIOD, PhysicsFeatures, _apply
 from na_core.features.rigid import RigidTerms, force_map
 from na_core.features.ticks import Ticks
 
@@ -19,14 +19,17 @@ AVERAGES = (0.5, 2.0, 8.0)
 """Time constants of the averages that the static residual is compared with [s]."""
 COMMAND_SPEED = 0.03
 """A goal that moves faster than this counts as a commanded motion [servo rad/s]."""
+MOVED = (0.3, 1.5)
+"""Time constants of the residual's averages that run only while a joint moves [s]."""
 COMMAND_SECONDS = 0.3
 """Time constant of the goal's speed [s]."""
 
 
 class HysteresisFeatures(PhysicsFeatures):
     """`physics` and, per joint: play operators on position and on motor effort, the static residual
-    against its own averages, against its value when the goal last stood still (also as a force),
-    and the time since then.
+    against its own averages and against its value when the goal last stood still (also as a force),
+    the position against its own then, and the time since; and the momentum residual as it was while
+    the joint last moved, when the sign of friction was known (also as a force).
 
     Static friction hides the load of a joint at rest; what is left of it shows only against the
     history of small motions, which is longer than a window of nine ticks.
@@ -43,7 +46,10 @@ class HysteresisFeatures(PhysicsFeatures):
         names += [f"{joint}.{item}" for joint in self.joints for item in loads]
         names += [f"{joint}.against_{t:g}s" for t in AVERAGES for joint in self.joints]
         names += [f"{joint}.since_rest" for joint in self.joints]
+        names += [f"{joint}.shift" for joint in self.joints]
+        names += [f"{joint}.moved_{t:g}s" for t in MOVED for joint in self.joints]
         names += [f"force_since_rest.{axis}" for axis in AXES]
+        names += [f"force_moved_{t:g}s.{axis}" for t in MOVED for axis in AXES]
         return [*names, "rest_time"]
 
     def _start(self, first: Ticks, terms: RigidTerms) -> State:
@@ -59,9 +65,12 @@ class HysteresisFeatures(PhysicsFeatures):
             goals=np.repeat(first.goal[..., None, :], PERIOD + 1, axis=-2),
             goal_speed=np.zeros(lead),
             rest=static.copy(),
+            rest_q=first.position.copy(),
+            mean_q8=first.position.copy(),
             rest_time=np.zeros((*lead[:-1], 1)),
         )
         state.update({f"average_{t:g}": static.copy() for t in AVERAGES})
+        state.update({f"moved_{t:g}": np.zeros(lead) for t in MOVED})
         return state
 
     def _extras(self, state: State, ticks: Ticks, terms: RigidTerms) -> tuple[Array, State]:
@@ -78,12 +87,31 @@ class HysteresisFeatures(PhysicsFeatures):
             key = f"average_{seconds:g}"
             following[key] = average(state[key], static_mean, seconds, self.dt)
             against.append(static_mean - following[key])
+        following["mean_q8"] = average(
+            state["mean_q8"], ticks.position, 0.5 * PERIOD * self.dt, self.dt
+        )
         rest, rest_time = self._rest(state, following, ticks.goal)
         since = static_mean - rest
-        force = _apply(force_map(terms.jacobian), since)
+        shift = following["mean_q8"] - following["rest_q"]
+        moved = self._moved(state, following, ticks.velocity)
+        inverse = force_map(terms.jacobian)
+        forces = [_apply(inverse, value) for value in (since, *moved)]
         flat = (*ticks.shape[:-1], -1)
         parts = [physics, play_q.reshape(flat), play_effort.reshape(flat), *against]
-        return np.concatenate([*parts, since, force, np.log1p(rest_time)], axis=-1), following
+        parts += [since, shift, *moved, *forces, np.log1p(rest_time)]
+        return np.concatenate(parts, axis=-1), following
+
+    def _moved(self, state: State, following: State, velocity: Array) -> list[Array]:
+        """Averages of the fast residual over the time that each joint moved (n,) each."""
+        speed = np.abs(velocity) / (MOVING * self.ratio)
+        weight = speed**2 / (1.0 + speed**2)
+        result = []
+        for seconds in MOVED:
+            key = f"moved_{seconds:g}"
+            step = 1.0 - np.exp(-self.dt * weight / seconds)
+            following[key] = state[key] + step * (following["residual_fast"] - state[key])
+            result.append(following[key])
+        return result
 
     def _rest(self, state: State, following: State, goal: Array) -> tuple[Array, Array]:
         """Residual when the goal last moved (averaged over 0.5 s), and the seconds since then."""
@@ -92,6 +120,7 @@ class HysteresisFeatures(PhysicsFeatures):
         goal_speed = average(state["goal_speed"], speed, COMMAND_SECONDS, self.dt)
         moving = (goal_speed > COMMAND_SPEED * self.ratio).any(axis=-1, keepdims=True)
         rest = np.where(moving, following[f"average_{AVERAGES[0]:g}"], state["rest"])
+        following["rest_q"] = np.where(moving, following["mean_q8"], state["rest_q"])
         rest_time = np.where(moving, 0.0, state["rest_time"] + self.dt)
         following.update(goals=goals, goal_speed=goal_speed, rest=rest, rest_time=rest_time)
         return rest, rest_time

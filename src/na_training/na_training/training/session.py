@@ -16,11 +16,12 @@ from na_core.robot_spec import RobotSpec
 from na_training.data import Episode, Store, build_store, split_by_group
 from na_training.data.motor_fit import fit_motor
 from na_training.data.split import group_of
-from na_training.model import model_config
+from na_training.model import Actuator, model_config
 from na_training.simulator import make_simulator
 from na_training.training import checkpoint
 from na_training.training.bundle import Bundle, load_run, new_model
 from na_training.training.config import TrainConfig
+from na_training.training.heads_only import FROZEN
 from na_training.training.judge import RunJudge
 from na_training.training.scaling import effort_scale, feature_scales, pose_unit
 from na_training.training.step import Objective
@@ -142,15 +143,30 @@ def _bundle(
     dt: float,
     start: Bundle | None,
 ) -> Bundle:
-    if start is not None:
-        if start.model.config.name != config.model:
-            raise checkpoint.CheckpointError(
-                f"--init holds model {start.model.config.name!r}, expected {config.model!r}"
-            )
+    if start is not None and start.model.config.name == config.model:
         return Bundle(start.model, features, spec, dt)
     mean, scale = feature_scales(features, store.features, spec)
     model = new_model(config, features, spec, mean, scale, effort_scale(spec))
+    if start is not None:
+        _take_encoder(model, start.model, config)
     return Bundle(model, features, spec, dt)
+
+
+def _take_encoder(model: Actuator, start: Actuator, config: TrainConfig) -> None:
+    """Copy encoder, effort head and scales of the basic features from a model of other features."""
+    weights, cut = start.state_dict(), model.layout.basic
+    own = model.state_dict()
+    for name, value in own.items():
+        if name.startswith(FROZEN):
+            if name not in weights or weights[name].shape != value.shape:
+                raise checkpoint.CheckpointError(
+                    f"--init holds model {start.config.name!r}, whose {name} does not fit "
+                    f"{config.model!r}; expected the same encoder"
+                )
+            own[name] = weights[name]
+    for name in ("mean", "scale"):
+        own[name][:cut] = weights[name][:cut]
+    model.load_state_dict(own)
 
 
 def _supervised(episodes: Sequence[Episode], spec: RobotSpec) -> tuple[str, ...]:
