@@ -8,23 +8,28 @@ in real time.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from na_core.robot_spec import RobotSpec, load_robot_spec
-from na_sim.dynamixel.bus_emulator import BusEmulator
-from na_sim.dynamixel.kinematic_plant import KinematicPlant
 from na_sim.dynamixel.packet import PacketParser
-from na_sim.dynamixel.pty_port import PtyPort
-from na_sim.dynamixel.servo_config import ServoConfig
-from na_sim.dynamixel.testing import FakeClock
-from na_sim.dynamixel.wire_faults import Transmission, WireFaults
+from na_sim.emulated_servos import Config, emulated_bus, kinematic_plant, servo_configs
+from na_sim.emulated_servos import with_changes as changed
+from na_sim.feetech.packet import PacketParser as FeetechParser
+from na_sim.wire.emulated_bus import EmulatedBus
+from na_sim.wire.kinematic_plant import KinematicPlant
+from na_sim.wire.pty_port import PtyPort
+from na_sim.wire.testing import FakeClock
+from na_sim.wire.wire_faults import Transmission, WireFaults
 from na_teleop.buses.dynamixel import DynamixelBus, DynamixelOptions
+from na_teleop.buses.feetech import FeetechBus, FeetechOptions
 
 TORQUE_ENABLE = 64
+FEETECH_TORQUE_ENABLE = 40
 WRITE, REG_WRITE, SYNC_WRITE, BULK_WRITE = 0x03, 0x04, 0x83, 0x93
 
 
@@ -37,6 +42,7 @@ class WireLog(WireFaults):
     """
 
     heard: bytearray = field(default_factory=bytearray)
+    feetech: bool = False
     mute: set[int] = field(default_factory=set)
     mangle: Callable[[int, bytes], bytes] | None = None
     delays: list[float] = field(default_factory=list)
@@ -57,6 +63,8 @@ class WireLog(WireFaults):
 
     def writes(self, address: int) -> list[tuple[int, int]]:
         """Return (id, first byte written) of every write that covers `address`."""
+        if self.feetech:
+            return self._feetech_writes(address)
         found: list[tuple[int, int]] = []
         for packet in PacketParser().feed(bytes(self.heard)):
             p = packet.parameters
@@ -73,9 +81,20 @@ class WireLog(WireFaults):
                 found.append((packet.id, -1))
         return found
 
+    def _feetech_writes(self, address: int) -> list[tuple[int, int]]:
+        found: list[tuple[int, int]] = []
+        for packet in FeetechParser().feed(bytes(self.heard)):
+            p = packet.parameters
+            if packet.code in (WRITE, REG_WRITE) and p[0] <= address < p[0] + len(p) - 1:
+                found.append((packet.id, p[1 + address - p[0]]))
+            elif packet.code == SYNC_WRITE and p[0] <= address < p[0] + p[1]:
+                for at in range(2, len(p), p[1] + 1):
+                    found.append((p[at], p[at + 1 + address - p[0]]))
+        return found
+
     def torque_writes(self) -> list[tuple[int, int]]:
         """Return every write to the torque register as (id, value)."""
-        return self.writes(TORQUE_ENABLE)
+        return self.writes(FEETECH_TORQUE_ENABLE if self.feetech else TORQUE_ENABLE)
 
 
 @dataclass
@@ -83,12 +102,12 @@ class Arm:
     """An emulated arm: port path, emulator, plant and wire log."""
 
     spec: RobotSpec
-    emulator: BusEmulator
+    emulator: EmulatedBus[Any]
     plant: KinematicPlant
     port: PtyPort
     log: WireLog
     clock: FakeClock
-    buses: list[DynamixelBus] = field(default_factory=list)
+    buses: list[DynamixelBus | FeetechBus] = field(default_factory=list)
 
     @property
     def path(self) -> str:
@@ -101,11 +120,15 @@ class Arm:
             getattr(self.plant, name)[:] = value
         self.clock.sleep(0.001)
 
-    def bus(self, **options: object) -> DynamixelBus:
+    def bus(self, **options: Any) -> Any:
         """Return a bus on this arm, not yet open; closed by the fixture."""
         options.setdefault("latency_s", 0.06)  # answers come from a thread of a busy machine
-        chosen = DynamixelOptions(**options)  # type: ignore[arg-type]
-        bus = DynamixelBus(self.spec, self.path, chosen, clock=self.clock)
+        bus: DynamixelBus | FeetechBus
+        if self.log.feetech:
+            chosen = FeetechOptions(**options)
+            bus = FeetechBus(self.spec, self.path, chosen, clock=self.clock)
+        else:
+            bus = DynamixelBus(self.spec, self.path, DynamixelOptions(**options), clock=self.clock)
         self.buses.append(bus)
         return bus
 
@@ -116,6 +139,12 @@ def omx() -> RobotSpec:
     return load_robot_spec("omx")
 
 
+@pytest.fixture(scope="session")
+def so101() -> RobotSpec:
+    """The Feetech robot."""
+    return load_robot_spec("so101")
+
+
 @pytest.fixture
 def make_arm(omx: RobotSpec) -> Iterator[Callable[..., Arm]]:
     """Return a maker of emulated arms; `change` maps an id to fields of its ServoConfig."""
@@ -124,19 +153,16 @@ def make_arm(omx: RobotSpec) -> Iterator[Callable[..., Arm]]:
     def make(
         change: dict[int, dict[str, object]] | None = None,
         *,
-        extra: tuple[ServoConfig, ...] = (),
+        extra: tuple[Config, ...] = (),
         spec: RobotSpec | None = None,
         link: Path | None = None,
     ) -> Arm:
         robot = spec or omx
-        configs = []
-        for joint in robot.joints:
-            assert joint.servo is not None
-            config = ServoConfig(id=joint.servo.id, model=joint.servo.model)
-            configs.append(replace(config, **(change or {}).get(config.id, {})))  # type: ignore[arg-type]
-        plant = KinematicPlant(robot.n, np.full(robot.n, 2000, dtype=np.int64))
-        log, clock = WireLog(), FakeClock()
-        emulator = BusEmulator([*configs, *extra], plant, faults=log, clock=clock)
+        configs = changed(servo_configs(robot), change or {})  # type: ignore[arg-type]
+        plant = kinematic_plant(robot, np.full(robot.n, 2000, dtype=np.int64))
+        log = WireLog(feetech=robot.bus is not None and robot.bus.protocol == "feetech")
+        clock = FakeClock()
+        emulator = emulated_bus((*configs, *extra), plant, faults=log, clock=clock)
         port = PtyPort(emulator, link, realistic_timing=False)
         arm = Arm(robot, emulator, plant, port, log, clock)
         arm.port.open()
@@ -154,3 +180,10 @@ def make_arm(omx: RobotSpec) -> Iterator[Callable[..., Arm]]:
 def arm(make_arm: Callable[..., Arm]) -> Arm:
     """A healthy emulated arm."""
     return make_arm()
+
+
+@pytest.fixture(params=["omx", "so101"])
+def each(request: pytest.FixtureRequest, make_arm: Callable[..., Arm]) -> Callable[..., Arm]:
+    """A maker of arms, once for each servo family."""
+    spec = load_robot_spec(request.param)
+    return lambda *args, **kwargs: make_arm(*args, spec=spec, **kwargs)

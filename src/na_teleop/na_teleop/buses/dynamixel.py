@@ -219,13 +219,13 @@ class DynamixelBus(ServoBus):
         self._guard.begin()
         believed: dict[int, Status] = {}
         got = dict(replies)
-        for _ in range(NOISY_ASKS):
+        for asked in range(NOISY_ASKS):
             for id, status in got.items():
                 image = self._guard.believe(id, status.data[-READ_LENGTH:])
                 if image is not None:
                     believed[id] = replace(status, data=image)
             wanted = [id for id in self.ids if id not in believed]
-            if not wanted or time.monotonic() - began > self._budget_s:
+            if not wanted or (asked and time.monotonic() - began > self._budget_s):
                 break
             self.counters.read_retries += 1
             got = self._sync_read(wanted)

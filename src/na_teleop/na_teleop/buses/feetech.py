@@ -151,7 +151,7 @@ class FeetechBus(ServoBus):
                 wanted = [id for id in wanted if id not in self._missing]
             if not wanted or asked >= (NOISY_ASKS if noisy else 1 + self.options.retries):
                 break
-            if asked and noisy and time.monotonic() - began > self._budget_s:
+            if asked > 1 and noisy and time.monotonic() - began > self._budget_s:
                 break
             self.counters.read_retries += bool(asked)
             if not asked or noisy:
