@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 STREAM_TOLERANCE = 1e-3
 """Largest difference between streaming and stateless graph at loading, relative to 1 + |value|."""
+STREAM_TOLERANCE_INT8 = 0.05
+"""The same for a streaming graph with 8-bit weights, which says so: metadata weights = int8."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,9 @@ def load_model(
         _, stream_session = _open(stream_path, threads, spinning)
         _check_graph(stream_session, metadata, stream_path, streaming=True)
         stream = StreamRunner(stream_session, metadata)
-        _check_same(runner, stream, metadata, stream_path)
+        eight_bit = stream_session.get_modelmeta().custom_metadata_map.get("weights") == "int8"
+        tolerance = STREAM_TOLERANCE_INT8 if eight_bit else STREAM_TOLERANCE
+        _check_same(runner, stream, metadata, stream_path, tolerance)
         runner = stream
     runner.reset()
     return Model(
@@ -209,7 +213,9 @@ def _check_numbers(runner: Runner, metadata: ModelMetadata, path: Path) -> None:
             )
 
 
-def _check_same(window: Runner, stream: Runner, metadata: ModelMetadata, path: Path) -> None:
+def _check_same(
+    window: Runner, stream: Runner, metadata: ModelMetadata, path: Path, tolerance: float
+) -> None:
     """The streaming graph must be the same network: compare both on made-up ticks."""
     for runner in (window, stream):
         runner.reset()
@@ -217,11 +223,11 @@ def _check_same(window: Runner, stream: Runner, metadata: ModelMetadata, path: P
             runner.push(tick)
     for name, expected in window.outputs.items():
         off = float(np.max(np.abs(stream.outputs[name] - expected) / (1.0 + np.abs(expected))))
-        if not off <= STREAM_TOLERANCE:
+        if not off <= tolerance:
             raise ModelError(
                 str(path),
                 f"output '{name}'",
                 f"off by {off:.2e}",
-                f"the stateless graph's within {STREAM_TOLERANCE:g}",
+                f"the stateless graph's within {tolerance:g}",
                 "Both files must come from one export",
             )

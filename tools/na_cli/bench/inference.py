@@ -27,6 +27,9 @@ KEYS = (
     "tick_p50_ms",
     "ratio_full_over_stream",
     "ratio_torch_over_stream",
+    "stream8_p50_ms",
+    "ratio_full_over_stream8",
+    "stream8_force_change_percent",
     "allocated_bytes_per_tick",
 )
 
@@ -64,6 +67,7 @@ def _measure(folder: Path, arguments: argparse.Namespace) -> dict[str, Any]:
     window = load_model(path, spec, streaming=False)
     stream = load_model(path, spec)
     full = load_model(export_untrained(folder, "full"), spec, streaming=False)
+    eight = load_model(_eight_bit_copy(path, folder), spec)
     size = window.metadata.features
     rng = np.random.default_rng(0)
     mean, scale = window.metadata.feature_mean, window.metadata.feature_scale
@@ -80,6 +84,7 @@ def _measure(folder: Path, arguments: argparse.Namespace) -> dict[str, Any]:
     kinds: dict[str, Callable[[int], Any]] = {
         "batch1": lambda index: window.runner.push(ticks[index % 256]),
         "stream": lambda index: stream.runner.push(ticks[index % 256]),
+        "stream8": lambda index: eight.runner.push(ticks[index % 256]),
         "full": lambda index: full.runner.push(ticks[index % 256]),
         "batch32": lambda index: session.run(None, {"features": batch32}),
         "torch": torch_call,
@@ -100,12 +105,45 @@ def _measure(folder: Path, arguments: argparse.Namespace) -> dict[str, Any]:
         "tick_p50_ms": p50["tick"],
         "ratio_full_over_stream": p50["full"] / p50["stream"],
         "ratio_torch_over_stream": p50["torch"] / p50["stream"],
+        "stream8_p50_ms": p50["stream8"],
+        "ratio_full_over_stream8": p50["full"] / p50["stream8"],
+        "stream8_force_change_percent": 100.0 * _force_change(stream, eight, ticks),
         "allocated_bytes_per_tick": _allocated(stream, spec),
         "model": str(arguments.model or "random weights"),
         "streams": stream.streaming,
     }
     _print(result, {name: float(np.mean(values)) for name, values in times.items()}, p50, p95)
     return result
+
+
+def _eight_bit_copy(path: Path, folder: Path) -> Path:
+    """The same model with 8-bit weights in its streaming graph."""
+    import shutil
+
+    import onnx
+
+    from na_training.export.eight_bit import eight_bit
+    from na_training.export.stream import stream_path
+
+    copy = folder / f"{path.stem}_8bit.onnx"
+    shutil.copyfile(path, copy)
+    graph = eight_bit(onnx.load(str(stream_path(path))))
+    stream_path(copy).write_bytes(graph.SerializeToString())
+    return copy
+
+
+def _force_change(stream: Any, eight: Any, ticks: Any) -> float:
+    """Mean size of the force's change by 8-bit weights, relative to the force's own spread."""
+    results = []
+    for model in (stream, eight):
+        model.runner.reset()
+        rows = []
+        for tick in ticks:
+            model.runner.push(tick)
+            rows.append(model.runner.outputs["force"].copy())
+        results.append(np.array(rows)[9:])
+    spread = np.linalg.norm(results[0] - results[0].mean(axis=0), axis=1).mean()
+    return float(np.linalg.norm(results[1] - results[0], axis=1).mean() / spread)
 
 
 def _in_turns(kinds: dict[str, Callable[[int], Any]], calls: int) -> dict[str, np.ndarray]:  # type: ignore[type-arg]
@@ -171,6 +209,7 @@ def _print(
 ) -> None:
     words = {
         "stream": "query, streaming (one token per tick)",
+        "stream8": "query, streaming, 8-bit weights",
         "batch1": "query, whole windows",
         "full": "full encoder of the same size, whole windows",
         "torch": "query in torch, whole windows",
@@ -199,6 +238,11 @@ def _print(
         [
             ("full encoder over streaming", result["ratio_full_over_stream"]),
             ("torch over streaming", result["ratio_torch_over_stream"]),
+            ("full encoder over streaming with 8-bit weights", result["ratio_full_over_stream8"]),
+            (
+                "force change by 8-bit weights [% of its spread]",
+                result["stream8_force_change_percent"],
+            ),
             ("bytes left behind per tick", result["allocated_bytes_per_tick"]),
         ],
     )

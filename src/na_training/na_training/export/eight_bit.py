@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Large weights of a graph as 8-bit numbers: a tick is limited by how fast weights can be read."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+
+BLOCK = 64  # weights that share one scale
+SMALLEST = 96  # inner size below which a product stays as it is
+WEIGHTS_KEY = "weights"
+"""Metadata key of such a graph; its value is "int8"."""
+
+
+def eight_bit(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Return a copy whose matrix products read 8-bit weights.
+
+    Needs ONNX runtime (its own operator MatMulNBits), which also rounds the activations of a
+    product to 8 bits per block. Weights are symmetric: scale · (q − 128).
+    """
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    graph = copy.graph
+    stored = {item.name: item for item in graph.initializer}
+    nodes = []
+    for node in graph.node:
+        weight = stored.get(node.input[1]) if node.op_type == "Gemm" else None
+        if weight is None or weight.dims[0] < SMALLEST:
+            nodes.append(node)
+            continue
+        values = numpy_helper.to_array(weight)
+        packed, scales = quantise(values)
+        names = [f"{weight.name}.{part}" for part in ("q", "s")]
+        graph.initializer.append(numpy_helper.from_array(packed, names[0]))
+        graph.initializer.append(numpy_helper.from_array(scales, names[1]))
+        graph.initializer.remove(weight)
+        nodes.append(
+            helper.make_node(
+                "MatMulNBits",
+                [node.input[0], *names, "", "", node.input[2]],
+                list(node.output),
+                name=node.name,
+                domain="com.microsoft",
+                K=values.shape[0],
+                N=values.shape[1],
+                bits=8,
+                block_size=BLOCK,
+                accuracy_level=4,
+            )
+        )
+    del graph.node[:]
+    graph.node.extend(nodes)
+    copy.opset_import.append(helper.make_opsetid("com.microsoft", 1))
+    entry = copy.metadata_props.add()
+    entry.key, entry.value = WEIGHTS_KEY, "int8"
+    return copy
+
+
+def quantise(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[type-arg]
+    """Weights (K, N) as bytes (N, blocks, BLOCK) and scales (N, blocks)."""
+    inner, outer = weights.shape
+    blocks = -(-inner // BLOCK)
+    padded = np.zeros((outer, blocks * BLOCK), dtype=np.float32)
+    padded[:, :inner] = weights.T
+    parts = padded.reshape(outer, blocks, BLOCK)
+    scales = np.abs(parts).max(axis=-1) / 127.0
+    scales[scales == 0.0] = 1.0
+    packed = np.clip(np.rint(parts / scales[..., None]) + 128.0, 0, 255).astype(np.uint8)
+    return packed, scales.astype(np.float32)
