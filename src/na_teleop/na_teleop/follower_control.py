@@ -193,6 +193,9 @@ class FollowerControl:
             silence = self._watchdog.silence_s(now)
             self._enter(State.HOLDING, f"leader silent for {silence:.2f} s: goal frozen")
             return self._holding(now)
+        if self._sample is not None and not self._sample.valid.any():
+            # Nobody hears us: goals that went on would be a jump once the line is back.
+            return Actions(self._shaper.hold(now, self._leader))
         if self.holds.active(now):
             self._ramp = None
             return self._held_by_request(now)
