@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -91,6 +91,9 @@ class Estimator:
             largest=self.settings.tare_largest,
         )
         self._distance = InputDistance(metadata)
+        #: Score of each tick of the window, and what lay farthest away when one was too far.
+        self._scores: deque[float] = deque(maxlen=metadata.window)
+        self._outlier = ""
         self._memory: State | None = None
         self._supervised = np.array(
             [name in metadata.supervised_joints for name in metadata.joint_order]
@@ -148,8 +151,12 @@ class Estimator:
             self._forget()
         features = self._features(reading)
         self.model.runner.push(features)
-        out.distance = self._distance.score(features)
-        problem = self._judge(reading, arrival, features)
+        score = self._distance.score(features)
+        self._scores.append(score)
+        if score >= 1.0:
+            self._outlier = self._distance.worst(features)
+        out.distance = max(self._scores)
+        problem = self._judge(reading, arrival)
         if problem is not None:
             out = self._withheld(reading, *problem)
         else:
@@ -181,6 +188,7 @@ class Estimator:
         self.model.runner.reset()
         self.gate.reset()
         self.tare.interrupt()
+        self._scores.clear()
         self._memory = None
 
     def _features(self, reading: Reading) -> Array:
@@ -190,9 +198,7 @@ class Estimator:
         values, self._memory = self.model.features.step(self._memory, batch)
         return np.asarray(values[0])
 
-    def _judge(
-        self, reading: Reading, arrival: Arrival, features: Array
-    ) -> tuple[Validity, str] | None:
+    def _judge(self, reading: Reading, arrival: Arrival) -> tuple[Validity, str] | None:
         """The first reason not to speak, or None."""
         window, settings, out = self.window, self.settings, self.out
         ticks = reading.ticks
@@ -211,7 +217,7 @@ class Estimator:
                 f"(allowed {settings.max_temperature:g} °C)"
             )
         if out.distance >= 1.0:
-            return Validity.OUT_OF_DISTRIBUTION, self._distance.worst(features)
+            return Validity.OUT_OF_DISTRIBUTION, self._outlier
         jacobian = self.kinematics.jacobian(ticks.position)
         square = float(np.linalg.eigvalsh(jacobian @ jacobian.T)[0])
         out.observability = float(np.sqrt(max(square, 0.0)))

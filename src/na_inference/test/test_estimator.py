@@ -146,17 +146,29 @@ def test_a_tick_that_cannot_be_trusted_is_silence_with_a_reason(
     assert_silent(out)
 
 
-def test_a_singular_pose_is_unobservable(estimator: Estimator, tick: Any) -> None:
-    stretched = np.array([0.0, -math.pi / 2 + math.atan2(0.024, 0.128), 0.0, 0.0, 0.0])
-    kinematics = estimator.kinematics
-    jacobian = kinematics.jacobian(stretched)
-    if np.linalg.svd(jacobian, compute_uv=False)[-1] > 0.01:
-        stretched[1:4] = 0.0, -math.pi / 2 + math.atan2(0.024, 0.128), 0.0
+def test_an_outlier_silences_every_window_that_holds_it(estimator: Estimator, tick: Any) -> None:
+    fill(estimator, tick)
+    step(estimator, tick(current=[9.0, 0, 0, 0, 0]))
+    for _ in range(8):
+        out = step(estimator, tick())
+        assert out.validity is Validity.OUT_OF_DISTRIBUTION
+        assert "joint1.current = 9" in out.reason
+    assert step(estimator, tick()).valid
+
+
+def test_a_stretched_arm_is_unobservable(estimator: Estimator, tick: Any) -> None:
+    """Elbow and wrist in line: no joint can feel a force along the arm."""
+    straight = -math.pi / 2 + math.atan2(0.024, 0.128)
+    stretched = np.array([0.3, -0.5, straight, 0.0, 0.005])
     out = fill(estimator, tick, position=stretched, goal=stretched)
-    smallest = np.linalg.svd(kinematics.jacobian(stretched), compute_uv=False)[-1]
-    assert out.observability == pytest.approx(smallest, abs=1e-6)
-    if smallest < 0.01:
-        assert out.validity is Validity.UNOBSERVABLE
+    assert out.validity is Validity.UNOBSERVABLE
+    assert out.observability == pytest.approx(0.0, abs=1e-6)
+    assert_silent(out)
+    bent = stretched + np.array([0.0, 0.0, 0.8, 0.0, 0.0])
+    out = fill(estimator, tick, 1, position=bent, goal=bent)
+    expected = np.linalg.svd(estimator.kinematics.jacobian(bent), compute_uv=False)[-1]
+    assert out.valid
+    assert out.observability == pytest.approx(expected, abs=1e-6)
 
 
 def test_after_a_missing_tick_nine_new_ones_are_needed(estimator: Estimator, tick: Any) -> None:
