@@ -185,9 +185,10 @@ def ordering(section: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 def _winner(entry: Mapping[str, Any], names: Sequence[str], part: str) -> list[Any]:
     values = {name: entry[name][part].get("vector") for name in names}
     known = {name: value for name, value in values.items() if value is not None}
-    zero = entry["always zero"][part].get("vector")
-    if zero is not None:
-        known["always zero"] = zero
+    for trivial in ("always zero", "mean label"):
+        value = entry[trivial].get(part, {}).get("vector")
+        if value is not None:
+            known[trivial] = value
     if not known:
         return ["–", None]
     best = min(known, key=lambda name: known[name])

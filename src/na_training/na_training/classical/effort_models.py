@@ -15,7 +15,7 @@ from na_core.features import MotorModel
 from na_core.features.rigid import reduced_model
 from na_core.robot_spec import RobotSpec
 from na_core.robot_urdf import urdf_string
-from na_training.classical.actuator_network import fit_actuator_network
+from na_training.classical.actuator_network import ActuatorNetwork, fit_actuator_network
 from na_training.classical.deep_lagrangian import fit_deep_lagrangian
 from na_training.classical.gaussian_process import fit_gaussian_process
 from na_training.classical.physical import PhysicalModel, fit_physical
@@ -23,6 +23,7 @@ from na_training.classical.regressor import Regressor
 from na_training.classical.residual_network import fit_residual_network
 from na_training.classical.rigid_body import RigidBodyModel, fit_rigid_body
 from na_training.classical.samples import FitError, Samples, differentiated, joined
+from na_training.classical.torch_fit import FitSettings
 from na_training.data import Episode
 
 Array = NDArray[np.float64]
@@ -30,6 +31,9 @@ Array = NDArray[np.float64]
 SMOOTH = 0.14  # s, filter without delay behind velocities and accelerations
 MAXIMUM = 9000
 """Rows that the fits get; more changes nothing but the time."""
+
+HISTORIES = ((0, 1, 2), (0, 4, 8))
+"""Histories that the MLP actuator network may see [ticks back]."""
 
 T = TypeVar("T")
 Estimate = Callable[[Sequence[Episode]], Array]
@@ -154,6 +158,22 @@ class EffortBench:
         _, spent = _timed(lambda: [network.predict(row, row) for _ in range(50)])
         name = f"actuator network ({kind.upper()})"
         models.append(EffortModel(name, estimate, seconds, spent / 50 * 1e6))
+
+    def _actuator(self, kind: str, recordings: list[tuple[Array, Array, Array]]) -> ActuatorNetwork:
+        """One network; of the MLP's histories the one that does best on every fifth recording."""
+        if kind == "lstm":
+            return fit_actuator_network(kind, recordings, self.dt)
+        held = recordings[::5]
+        rest = [r for i, r in enumerate(recordings) if i % 5] or held
+
+        def error(network: ActuatorNetwork) -> float:
+            return float(np.mean([np.abs(network.predict(e, v) - f).mean() for e, v, f in held]))
+
+        tried = [
+            fit_actuator_network(kind, rest, self.dt, input_idx=index, settings=FitSettings(30))
+            for index in HISTORIES
+        ]
+        return min(tried, key=error)
 
     def score(self, models: Sequence[EffortModel], episodes: Sequence[Episode]) -> dict[str, float]:
         """RMSE over the deviation of the target [1], mean over joints, trivial ones too."""

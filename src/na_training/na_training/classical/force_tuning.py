@@ -36,7 +36,7 @@ GRIDS: dict[str, list[dict[str, float]]] = {
         for s in (0.002, 0.006, 0.015)
     ],
     "kalman": [
-        {"walk": w, "drive_noise": d} for w in (0.03, 0.1, 0.3, 1.0) for d in (0.1, 0.3, 1.0)
+        {"walk": w, "drive_noise": d} for w in (0.03, 0.1, 0.3, 1.0) for d in (0.1, 0.4, 1.5)
     ],
     "dob": [{"cutoff": c, "inertia": i} for c in (2.0, 5.0, 10.0, 20.0) for i in (0.003, 0.01)],
 }
@@ -57,6 +57,7 @@ class Block:
         terms: of them.
         force: labels (T, B, 3) [N], NaN where unknown or padded.
         contact: 1, 0 or NaN (T, B).
+        group: kind of task, a number per column (B,).
         owner: (episode, first tick, length) of each column.
     """
 
@@ -64,6 +65,7 @@ class Block:
     terms: RigidTerms
     force: Array
     contact: Array
+    group: NDArray[np.int64]
     owner: tuple[tuple[int, int, int], ...]
 
 
@@ -75,14 +77,20 @@ def make_blocks(arm: RigidArm, episodes: Sequence[Episode], width: int = 48) -> 
         for start, stop in episode.segments
     ]
     pieces.sort(key=lambda piece: piece[2])
+    kinds = [f"{episode.category}/{episode.task}" for episode in episodes]
+    numbers = {kind: number for number, kind in enumerate(sorted(set(kinds)))}
+    group = np.array([numbers[kind] for kind in kinds], dtype=np.int64)
     return [
-        _block(arm, episodes, pieces[first : first + width])
+        _block(arm, episodes, group, pieces[first : first + width])
         for first in range(0, len(pieces), width)
     ]
 
 
 def _block(
-    arm: RigidArm, episodes: Sequence[Episode], pieces: Sequence[tuple[int, int, int]]
+    arm: RigidArm,
+    episodes: Sequence[Episode],
+    group: NDArray[np.int64],
+    pieces: Sequence[tuple[int, int, int]],
 ) -> Block:
     length = max(piece[2] for piece in pieces)
 
@@ -102,7 +110,8 @@ def _block(
     terms = arm.terms(ticks.position, ticks.velocity)
     force = np.stack([padded(episodes[p[0]].force, p, np.nan) for p in pieces], axis=1)
     contact = np.stack([padded(episodes[p[0]].contact, p, np.nan) for p in pieces], axis=1)
-    return Block(ticks, terms, force, contact, tuple(pieces))
+    kinds = group[[piece[0] for piece in pieces]]
+    return Block(ticks, terms, force, contact, kinds, tuple(pieces))
 
 
 @dataclass(frozen=True)
@@ -126,11 +135,28 @@ class Tuned:
     seconds: float
 
 
-def balanced_error(force: Array, label: Array, contact: Array) -> float:
-    """Mean vector error [N], contact and free ticks weighing the same."""
+def balanced_error(
+    force: Array, label: Array, contact: Array, group: NDArray[np.int64] | None = None
+) -> float:
+    """Mean vector error [N]: every kind of task weighs the same, contact as much as no contact.
+
+    Args:
+        force: estimates (N, 3) [N].
+        label: labels (N, 3) [N], NaN where unknown.
+        contact: 1, 0 or NaN (N,).
+        group: kind of task (N,); one kind when None.
+
+    Raises:
+        FitError: no tick has a known force.
+    """
     error = np.linalg.norm(force - label, axis=-1)
-    parts = [error[(contact == state) & np.isfinite(error)] for state in (1.0, 0.0)]
-    means = [part.mean() for part in parts if part.size]
+    kinds = np.zeros(len(error), dtype=np.int64) if group is None else group
+    means = []
+    for state in (1.0, 0.0):
+        rows = (contact == state) & np.isfinite(error)
+        each = [error[rows & (kinds == kind)].mean() for kind in np.unique(kinds[rows])]
+        if each:
+            means.append(np.mean(each))
     if not means:
         raise FitError("no tick with a known force; tuning needs labelled episodes")
     return float(np.mean(means))
@@ -195,11 +221,14 @@ def tune_observer(
     return Tuned(estimator, settings, name, weight is not None, score, seconds)
 
 
-def _joined(force: Sequence[Array], blocks: Sequence[Block]) -> tuple[Array, Array, Array]:
+def _joined(
+    force: Sequence[Array], blocks: Sequence[Block]
+) -> tuple[Array, Array, Array, NDArray[np.int64]]:
     return (
         np.concatenate([value.reshape(-1, 3) for value in force]),
         np.concatenate([block.force.reshape(-1, 3) for block in blocks]),
         np.concatenate([block.contact.reshape(-1) for block in blocks]),
+        np.concatenate([np.tile(block.group, len(block.contact)) for block in blocks]),
     )
 
 
