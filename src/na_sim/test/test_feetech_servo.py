@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Emulated STS servos: sign-magnitude registers, EEPROM lock, turns, latches, multi-servo packets."""
+"""Emulated STS servos: sign-magnitude registers, EEPROM lock, turns, latches, sync packets."""
 
 from __future__ import annotations
 
