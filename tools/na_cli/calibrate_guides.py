@@ -23,7 +23,7 @@ class TerminalGuide:
 
     def ask(self, request: Request) -> None:
         """Print the request."""
-        ending = "" if request.task is Task.POSITIVE else ", then press Enter"
+        ending = "" if request.task is Task.DIRECTION else ", then press Enter"
         print(f"→ {request.text}{ending}", flush=True)
 
     def done(self, request: Request) -> bool:
@@ -58,9 +58,10 @@ class EmulatedGuide:
             return
         joint = request.joint
         low, high = self._spec.lower[joint], self._spec.upper[joint]
-        if request.task is Task.POSITIVE:
-            step = min(NUDGE * self._spec.joints[joint].ratio, high - self._pose[joint])
-            self._pose = _with(self._pose, joint, self._pose[joint] + step)
+        if request.task is Task.DIRECTION:
+            step = request.direction * NUDGE * self._spec.joints[joint].ratio
+            target = float(np.clip(self._pose[joint] + step, low, high))
+            self._pose = _with(self._pose, joint, target)
             self._hand.visit(self._pose)
             return
         middle, half = 0.5 * (low + high), 0.5 * (high - low) * SWEEP_SHARE

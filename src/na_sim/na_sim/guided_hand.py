@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 SPEED = 1.6  # rad/s of the servo
-LEAN_RATE = 6.0  # 1/s, how fast the hand makes up for an arm that hangs below where it should be
+LEAN_RATE = 2.0  # 1/s, how fast the hand makes up for an arm that hangs below where it should be
 MAX_LEAN = 0.4  # rad of the servo
 ARRIVED = 0.006  # rad of the servo, about four counts
 

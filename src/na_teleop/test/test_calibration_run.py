@@ -12,12 +12,12 @@ import pytest
 
 from na_core.calibration import apply_calibration
 from na_core.raw_si import JointConversion
-from na_core.robot_spec import RobotSpec
+from na_core.robot_spec import RobotSpec, load_robot_spec
 from na_teleop.buses.errors import PortError
 from na_teleop.calibration.assemble import CalibrationRefusedError
 from na_teleop.calibration.run import CalibrationRun, Request, Task
 from na_teleop.calibration.steps import DirectionCheck, PoseCapture, RangeSweep, StepError
-from na_teleop.calibration.wording import positive_way
+from na_teleop.calibration.wording import free_direction, way_of
 
 
 class Hand:
@@ -43,9 +43,9 @@ class Hand:
             self.queue = [home]
             return
         low, high = self.built.lower[joint], self.built.upper[joint]
-        if request.task is Task.POSITIVE:
-            step = min(0.4 * self.built.joints[joint].ratio, high - self.pose[joint])
-            targets = [self.pose[joint] + step]
+        if request.task is Task.DIRECTION:
+            step = request.direction * 0.4 * self.built.joints[joint].ratio
+            targets = [float(np.clip(self.pose[joint] + step, low, high))]
         else:
             middle, half = (low + high) / 2, (high - low) / 2 * self.share
             targets = [middle - half, middle + half, home[joint]]
@@ -200,6 +200,14 @@ def test_a_sweep_follows_the_count_over_the_seam() -> None:
 
 
 def test_directions_are_told_by_where_the_tip_goes(omx: RobotSpec) -> None:
-    assert positive_way(omx, 0) == "so that the tip of the arm goes left"
-    assert positive_way(omx, 3) == "so that the tip of the arm goes down"
-    assert positive_way(omx, 4) == "so that the gripper opens"
+    assert way_of(omx, 0) == "so that the tip of the arm goes left"
+    assert way_of(omx, 3) == "so that the tip of the arm goes down"
+    assert way_of(omx, 4, -1) == "so that the gripper closes"
+
+
+def test_a_joint_parked_at_its_end_is_moved_the_other_way(omx: RobotSpec) -> None:
+    so101 = load_robot_spec("so101")
+    elbow = so101.order.index("elbow_flex")
+    assert free_direction(so101, elbow) == -1
+    assert way_of(so101, elbow, -1) == "so that the tip of the arm goes up"
+    assert [free_direction(omx, joint) for joint in range(5)] == [1] * 5

@@ -23,7 +23,7 @@ from na_teleop.calibration.steps import (
     RangeSweep,
     StepError,
 )
-from na_teleop.calibration.wording import positive_way
+from na_teleop.calibration.wording import free_direction, way_of
 
 T = TypeVar("T")
 READ_PERIOD_S = 0.02
@@ -34,17 +34,26 @@ class Task(StrEnum):
     """What the hand is asked to do."""
 
     REFERENCE = "reference"  # hold the arm in the reference pose
-    POSITIVE = "positive"  # move one joint in its positive direction
+    DIRECTION = "direction"  # move one joint the way named
     SWEEP = "sweep"  # move one joint from end to end
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One thing asked of whoever holds the arm; `joint` is an index, -1 for all."""
+    """One thing asked of whoever holds the arm.
+
+    Attributes:
+        task: what to do.
+        joint: index of the joint, -1 for all.
+        text: for people.
+        direction: of a direction check, +1 or -1.
+
+    """
 
     task: Task
     joint: int
     text: str
+    direction: int = 1
 
 
 class Guide(Protocol):
@@ -136,11 +145,12 @@ class CalibrationRun:
         capture = PoseCapture(self.spec.n)
         resting = Request(Task.REFERENCE, joint, f"keeping still before {name} is moved")
         start = self._until(resting, capture.feed)
-        text = f"Move only {name}, {positive_way(self.spec, joint)}, by 20 degrees or more"
-        request = Request(Task.POSITIVE, joint, text)
+        way = free_direction(self.spec, joint)
+        text = f"Move only {name}, {way_of(self.spec, joint, way)}, by 20 degrees or more"
+        request = Request(Task.DIRECTION, joint, text, way)
         self.guide.ask(request)
         check = DirectionCheck(self.spec.names, joint, start)
-        sign = self._until(request, check.feed)
+        sign = way * self._until(request, check.feed)
         servo = self.spec.joints[joint].servo
         if servo is not None and servo.sign != sign:
             self.guide.say(f"{name}: direction is the opposite of the robot file's; noted")

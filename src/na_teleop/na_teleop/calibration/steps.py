@@ -44,7 +44,7 @@ class PoseCapture:
 
 
 class DirectionCheck:
-    """Which way counts go while a person moves one joint in its positive direction."""
+    """Which way counts go while a person moves one joint."""
 
     def __init__(self, names: tuple[str, ...], joint: int, start: COUNTS) -> None:
         """`start` (n,): pose before the motion."""
