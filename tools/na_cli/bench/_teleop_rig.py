@@ -25,6 +25,12 @@ MODULES = {
 }
 
 
+def own_domain() -> None:
+    """Give this process and its children a ROS domain of their own, on this machine only."""
+    os.environ["ROS_DOMAIN_ID"] = str(random.SystemRandom().randrange(100, 200))
+    os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
+
+
 class TeleopRig:
     """Starts everything in a ROS domain of its own and ends it in order.
 
@@ -51,8 +57,7 @@ class TeleopRig:
     ) -> None:
         self.folder = folder
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
-        os.environ["ROS_DOMAIN_ID"] = str(random.SystemRandom().randrange(100, 200))
-        os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
+        own_domain()
         (folder / "bags").mkdir()
         common = {"robot": "omx"}
         for arm in ("leader", "follower"):
