@@ -8,8 +8,9 @@ import pytest
 from na_sim.dynamixel import BusEmulator, KinematicPlant, ServoConfig, Transmission, WireFaults
 from na_sim.dynamixel.instructions import HardwareError, Instruction, StatusError
 from na_sim.dynamixel.packet import crc16, instruction_packet, status_packet
-from na_sim.dynamixel.testing import FakeClock, InProcessController
+from na_sim.dynamixel.testing import InProcessController
 from na_sim.plant_interface import ServoReadings
+from na_sim.wire.testing import FakeClock
 
 IDS = (11, 12, 13, 14, 15)
 

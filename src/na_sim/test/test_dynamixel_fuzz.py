@@ -11,7 +11,7 @@ import pytest
 from na_sim.dynamixel import BusEmulator, KinematicPlant, ServoConfig
 from na_sim.dynamixel.instructions import Instruction
 from na_sim.dynamixel.packet import BROADCAST_ID, instruction_packet
-from na_sim.dynamixel.testing import FakeClock
+from na_sim.wire.testing import FakeClock
 
 IDS = (11, 12, 13, 14, 15)
 # Instructions that change identity or take servos off the bus are left out of the well-formed

@@ -25,8 +25,8 @@ from na_sim.dynamixel import (
 )
 from na_sim.dynamixel.instructions import HardwareError, StatusError
 from na_sim.dynamixel.packet import instruction_packet
-from na_sim.dynamixel.testing import FakeClock
 from na_sim.plant_interface import ServoCommands
+from na_sim.wire.testing import FakeClock
 
 sdk = pytest.importorskip("dynamixel_sdk")
 sdk_port = pytest.importorskip("dynamixel_sdk.port_handler")
@@ -421,7 +421,7 @@ def test_threads_may_ask_while_the_bus_serves(setup: Setup) -> None:
 
 def test_serve_offers_a_robots_servos_until_terminated(tmp_path: Path) -> None:
     path = tmp_path / "port"
-    command = [sys.executable, "-m", "na_sim.dynamixel.serve", "--robot", "omx", "--link"]
+    command = [sys.executable, "-m", "na_sim.serve", "--robot", "omx", "--link"]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     process = subprocess.Popen(
         [*command, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
@@ -440,9 +440,8 @@ def test_serve_offers_a_robots_servos_until_terminated(tmp_path: Path) -> None:
         process.communicate()
 
 
-def test_serve_refuses_a_robot_without_dynamixels() -> None:
-    from na_core.robot_spec import load_robot_spec
-    from na_sim.dynamixel.serve import servos_of
+def test_serve_refuses_a_robot_without_servos() -> None:
+    from na_sim.serve import main
 
-    with pytest.raises(ValueError, match="so101"):
-        servos_of(load_robot_spec("so101"), 1_000_000)
+    with pytest.raises(ValueError, match="panda"):
+        main(["--robot", "panda"])

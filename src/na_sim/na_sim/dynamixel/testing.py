@@ -7,9 +7,6 @@ from dataclasses import dataclass
 
 from na_sim.dynamixel.bus_emulator import BusEmulator
 from na_sim.dynamixel.packet import BROADCAST_ID, PacketParser, instruction_packet
-from na_sim.wire.testing import FakeClock
-
-__all__ = ["FakeClock", "InProcessController", "Status"]
 
 
 @dataclass(frozen=True)

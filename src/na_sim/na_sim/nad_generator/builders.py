@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,14 @@ from na_sim.nad_generator.episode_plan import (
     EpisodePlan,
     PushPlan,
 )
-from na_sim.nad_generator.gripping import Grip, constant_block, draw_grip, fidget, with_grip
+from na_sim.nad_generator.gripping import (
+    Grip,
+    constant_block,
+    draw_grip,
+    fidget,
+    grip_approach,
+    with_grip,
+)
 from na_sim.nad_generator.strata import choose, normal_quantile, stratum
 from na_sim.nad_generator.workshop import GRIPPER_SHARES, GRIPPER_STYLES, Workshop
 
@@ -72,7 +80,7 @@ class Maker:
         suffix = str(changes.pop("suffix", ""))
         row = self.order.row
         variant = str(changes.pop("variant", row.variant))
-        block = changes.pop("block", None)
+        block = cast("NDArray[np.bool_] | None", changes.pop("block", None))
         if block is None:
             path, block = self._with_gripper(path, grip, row.task)
         number = len(suffix)
@@ -84,6 +92,7 @@ class Maker:
             "seed": (*self.seeds, number),
             "leader": self.shop.tremble(self.rng, path),
             "housing": self.shop.housing(self.rng, self.stratum("temperature", suffix)),
+            "approach": grip_approach(self.rng, grip, path, bool(block[0])),
             "supply": SUPPLY_SPREAD * normal_quantile(self.stratum("supply", suffix)),
             "split_group": self.name(),
             "block": block,

@@ -69,6 +69,8 @@ class EpisodePlan:
         label_valid: whether the label may be used (T,).
         dither: added to the goal (T, n) [rad or m].
         housing: case temperatures at the start (n,) [degC].
+        approach: how far from its first goal the gripper stands before the episode [m or rad]; it
+            moves there while the arm settles, as a gripper always has come from somewhere.
         supply: added to the unit's open-circuit supply voltage [V].
     """
 
@@ -79,6 +81,7 @@ class EpisodePlan:
     seed: tuple[int, ...]
     leader: Array
     housing: Array
+    approach: float = 0.0
     supply: float = 0.0
     payload: float = 0.0
     pair_id: str = ""

@@ -84,6 +84,19 @@ def with_grip(pose: Array, grip: Grip, position: float | None = None) -> Array:
     return out
 
 
+def grip_approach(rng: np.random.Generator, grip: Grip, path: Array, block: bool) -> float:
+    """Where the gripper comes from before the episode, relative to its first goal [m or rad].
+
+    Whether it last opened or closed decides which way friction holds it, hence its current.
+    """
+    if grip.index is None:
+        return 0.0
+    span = abs(grip.open - grip.closed) * rng.uniform(0.25, 0.7)
+    first = float(path[0, grip.index])
+    wider = block or first < 0.5 * (grip.open + grip.closed)
+    return float(span if wider else -span)
+
+
 def fidget(
     shop: Workshop, rng: np.random.Generator, grip: Grip, ticks: int
 ) -> tuple[Array, NDArray[np.bool_]]:

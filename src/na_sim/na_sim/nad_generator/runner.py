@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 SETTLE = 1.5  # s at rest before the first tick
+SETTLE_PARTS = 50
 WRITE_DELAY = 2  # physics steps (ms) between a tick's read and its goal reaching the servos
 TICK_JITTER = 0.0008  # s, standard deviation of the tick's moment
 PUSH_SLOT, PLANE_SLOT, BAND_SLOT, SUPPORT_SLOT = range(4)
@@ -75,6 +76,7 @@ class Batch:
         self.mass = np.zeros((t, e))
         self.block = np.zeros((t, e), bool)
         self.push = np.zeros((t + 1, e, 3))
+        self.first = np.zeros((e, n))  # goals at the start of settling
         for k, (plan, rng) in enumerate(zip(self.plans, self.rngs, strict=True)):
             c = plan.ticks
             self.noise[:c, :, k] = rng.standard_normal((c, NOISE_CHANNELS, n))
@@ -108,8 +110,13 @@ class Batch:
         # Mains and battery differ from day to day, the same for every kind of episode.
         self.core.supply[k]["open_circuit"] += plan.supply
         start = np.clip(plan.leader[0], self.robot.lower, self.robot.upper)
+        gripper = self.robot.gripper_index
+        if gripper is not None:
+            low, high = self.robot.lower[gripper], self.robot.upper[gripper]
+            start[gripper] = np.clip(start[gripper] + plan.approach, low, high)
         core.reset(k, start, plan.housing)
         core.command[k] = holding_command(self.robot, core.parameters[k], self.sent[0, k])
+        self.first[k] = goal_counts(core.parameters[k], start)
         model = core.models[k]
         if plan.push is not None:
             f = core.forces[k, PUSH_SLOT]
@@ -159,10 +166,19 @@ class Batch:
             if t < self.plans[k].ticks:
                 set_block(self.core, int(k), bool(self.block[t, k]))
 
+    def _settle(self) -> None:
+        """Stand still before the first tick; the gripper comes to where it is wanted."""
+        core, target = self.core, self.core.command["goal_position"].copy()
+        part = round(SETTLE / core.dt / SETTLE_PARTS)
+        for share in np.linspace(0.0, 1.5, SETTLE_PARTS):  # there after two thirds of the time
+            blend = min(float(share), 1.0)
+            core.command["goal_position"] = np.rint(self.first + blend * (target - self.first))
+            core.advance(part)
+
     def run(self) -> list[Recording]:
         """Simulate all episodes; recordings in the order of the plans."""
         core, logs = self.core, Logs(self.ticks, self.core)
-        core.advance(round(SETTLE / core.dt))
+        self._settle()
         core.truth["ft_count"] = core.truth["time_steps"] = core.truth["ft_steps"] = 0
         core.truth["ft_sum"] = 0.0
         logs.drop_sums(core)
