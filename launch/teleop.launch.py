@@ -103,6 +103,9 @@ ARGUMENTS = [
         "namespace", default_value="", description="prefix of all nodes and topics of this pair"
     ),
     DeclareLaunchArgument(
+        "faults", default_value="", description="YAML script of faults of the emulated follower"
+    ),
+    DeclareLaunchArgument(
         "seed", default_value="0", description="seed of the emulated arms and of the operator"
     ),
 ]
@@ -152,6 +155,7 @@ def emulated_arm(arm: str) -> Node:
                 "arm": arm,
                 "port": text(port(arm)),
                 "seed": ParameterValue(LaunchConfiguration("seed"), value_type=int),
+                "faults": text(LaunchConfiguration("faults") if arm == "follower" else ""),
                 "scene": text(LaunchConfiguration("scene") if arm == "follower" else ""),
             },
         ],

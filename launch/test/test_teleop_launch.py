@@ -143,6 +143,38 @@ def test_the_leader_drives_the_follower_is_recorded_and_ends_in_order(
 
 
 @launch_pytest.fixture
+def so101_pair(record: Record, bags: Path) -> LaunchDescription:
+    """A pair of Feetech arms, recorded."""
+    return LaunchDescription(
+        [
+            *record.teleop(robot="so101", record="true", bag_dir=str(bags)),
+            launch_pytest.actions.ReadyToTest(),
+        ]
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.launch(fixture=so101_pair)
+def test_feetech_arms_are_driven_and_recorded_alike(
+    observer: Observer, record: Record, bags: Path
+) -> Iterator[None]:
+    heard = observer.listen(ActuatorTelemetry, "/follower/telemetry", 100)
+
+    def moved() -> bool:
+        poses = np.array([message.position for message in heard if message.torque_enabled])
+        return len(poses) > 300 and bool((np.ptp(poses, axis=0)[:4] > 0.1).all())
+
+    observer.until(moved)
+    assert len(heard[-1].name) == 6 and not heard[-1].stale
+    assert np.isfinite(heard[-1].current).all() and np.isfinite(heard[-1].load).all()
+    yield
+    assert all(code == 0 for _, code in record.exits) and len(record.exits) == 5
+    (episode,) = find_episodes(bags)
+    follower = load_episode(episode, use_cache=False).follower
+    assert follower is not None and len(follower) > 200 and follower.names[-1] == "gripper"
+
+
+@launch_pytest.fixture
 def two_pairs(record: Record) -> LaunchDescription:
     """Two pairs under their own namespaces."""
     return LaunchDescription(

@@ -3,7 +3,8 @@
 
     python -m na_sim.serve --robot omx --link /tmp/servos
 
-Any tool that speaks the protocol of the robot file may then open /tmp/servos. Ends on SIGTERM, SIGINT or end of standard input.
+Any tool that speaks the protocol of the robot file may then open /tmp/servos. Ends on SIGTERM,
+SIGINT or end of standard input.
 """
 
 from __future__ import annotations

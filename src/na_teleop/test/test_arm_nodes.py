@@ -23,9 +23,9 @@ from std_srvs.srv import Trigger
 from na_core.robot_spec import load_robot_spec
 from na_msgs.msg import ActuatorTelemetry, JointGoal
 from na_sim.dynamixel.bus_emulator import BusEmulator
-from na_sim.dynamixel.kinematic_plant import KinematicPlant
-from na_sim.dynamixel.pty_port import PtyPort
 from na_sim.dynamixel.servo_config import ServoConfig
+from na_sim.wire.kinematic_plant import KinematicPlant
+from na_sim.wire.pty_port import PtyPort
 from na_teleop.fixed_rate import FixedRate
 from na_teleop.follower_node import FollowerNode
 from na_teleop.leader_node import LeaderNode

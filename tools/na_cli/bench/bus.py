@@ -101,7 +101,7 @@ def emulator(robot: str, line: Line) -> Iterator[str]:
     """Run the emulated servos in a process of their own; yield the path of their port."""
     with tempfile.TemporaryDirectory(prefix="na_bench_bus") as folder:
         link = Path(folder) / "servos"
-        command = [sys.executable, "-m", "na_sim.dynamixel.serve", "--robot", robot]
+        command = [sys.executable, "-m", "na_sim.serve", "--robot", robot]
         command += ["--link", str(link), "--baud", str(line.baud)]
         if not line.wire_time:
             command.append("--no-wire-time")
