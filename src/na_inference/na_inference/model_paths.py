@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from na_core.onnx_metadata import STREAM_SUFFIX
+from na_core.testing import source_root
 
 MODEL_DIR = "NA_MODEL_DIR"
 """Environment variable naming a folder with one folder per robot."""
@@ -15,8 +16,9 @@ MODEL_DIR = "NA_MODEL_DIR"
 def model_folders() -> list[Path]:
     """Folders searched, in order: NA_MODEL_DIR, then models/ at the root of the source tree."""
     folders = [Path(os.environ[MODEL_DIR])] if os.environ.get(MODEL_DIR) else []
-    here = Path(__file__).resolve()
-    folders += [parent / "models" for parent in here.parents if (parent / "models").is_dir()][:1]
+    root = source_root()
+    if root is not None and (root / "models").is_dir():
+        folders.append(root / "models")
     return folders
 
 
