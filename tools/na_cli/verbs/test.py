@@ -6,8 +6,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from na_cli import train_packages
 from na_cli.environment import Workspace
+from na_cli.training_packages import ensure_training_packages
 
 HELP = "run lints and tests (--all adds the slow ones; further arguments go to pytest)"
 PASS_THROUGH = True
@@ -18,7 +18,7 @@ def run(arguments: list[str]) -> int:
     if arguments in (["-h"], ["--help"]):
         print(f"usage: ./na test [--all] [arguments of pytest]\n\n{HELP}")
         return 0
-    train_packages.ensure()
+    ensure_training_packages()
     command = [sys.executable, "-m", "pytest"]
     if "--all" not in arguments:
         command += ["-m", "not slow"]
