@@ -38,6 +38,11 @@ PARAMETERS: tuple[Parameter, ...] = (
         "given as 'topic package/msg/Type'.",
     ),
     Parameter(
+        "extra_topics",
+        [""],
+        "Topics to record beside those, each given as 'topic package/msg/Type'.",
+    ),
+    Parameter(
         "expected_topics",
         [layout.FOLLOWER_TELEMETRY, layout.LEADER_TELEMETRY],
         "Topics whose absence during an episode is reported.",
@@ -83,7 +88,7 @@ def refuse(name: str, value: Any) -> str:
         return f"source = {value!r}: expected 'emulated' or 'hardware'"
     if name == "payload" and float(value) < 0.0:
         return f"payload = {value} kg: expected 0 or more, or NaN when unknown"
-    if name == "topics":
+    if name in ("topics", "extra_topics"):
         try:
             topic_specs(value)
         except ValueError as error:
@@ -115,11 +120,19 @@ def topic_specs(names: Sequence[str]) -> tuple[TopicSpec, ...]:
     return tuple(specs)
 
 
+def _with_extra(specs: tuple[TopicSpec, ...], names: Sequence[str]) -> tuple[TopicSpec, ...]:
+    """The topics of `specs` and, behind them, those of `names` that are not among them."""
+    if not any(name.strip() for name in names):
+        return specs
+    known = {spec.name for spec in specs}
+    return specs + tuple(spec for spec in topic_specs(names) if spec.name not in known)
+
+
 def config_from(values: Mapping[str, Any]) -> RecorderConfig:
     """Build the recorder's settings from parameter values by name."""
     return RecorderConfig(
         out_dir=Path(values["out_dir"]).expanduser(),
-        topics=topic_specs(values["topics"]),
+        topics=_with_extra(topic_specs(values["topics"]), values["extra_topics"]),
         expected=tuple(name for name in values["expected_topics"] if name),
         patience=float(values["missing_after"]),
         reserve_bytes=int(values["disk_reserve_mb"] * 1e6),

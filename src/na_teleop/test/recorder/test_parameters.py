@@ -62,3 +62,10 @@ def test_settings() -> None:
         "omx",
         "v1",
     )
+
+
+def test_extra_topics_stand_beside_the_layout_once() -> None:
+    truth = "/sim/follower/truth na_msgs/msg/PlantTruth"
+    config = config_from({**VALUES, "extra_topics": [truth, "/follower/telemetry"]})
+    names = [spec.name for spec in config.topics]
+    assert names == [*(spec.name for spec in TOPICS), "/sim/follower/truth"]
