@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 
 from na_core.servo_models import SERVO_MODELS
 from na_teleop.buses.dynamixel import HARDWARE_ERROR_BITS
@@ -22,6 +23,7 @@ from na_teleop.preflight_report import (
 __all__ = ["PreflightError", "PreflightReport", "require_preflight", "run_preflight"]
 
 COLLISION_TRIES = 4
+SECOND_LOOK_S = 0.3  # a servo answers nothing for about 0.2 s after power came on
 LIMIT_SLACK_COUNTS = 16  # about 1.4 degrees
 HOT_MARGIN_C = 5
 
@@ -76,8 +78,19 @@ def run_preflight(bus: InspectableBus) -> PreflightReport:
 
 
 def _find_servos(bus: InspectableBus, report: PreflightReport) -> None:
+    missing = _ask_ids(bus, report, bus.ids)
+    if missing:
+        time.sleep(SECOND_LOOK_S)  # they may be starting up, or this machine may be busy
+        missing = _ask_ids(bus, report, missing)
+    if missing:
+        _explain_missing(bus, report, missing)
+
+
+def _ask_ids(bus: InspectableBus, report: PreflightReport, ids: Sequence[int]) -> list[int]:
+    """Enter the servos that answer into the report; return the ids that do not."""
     missing: list[int] = []
-    for joint, id in enumerate(bus.ids):
+    for id in ids:
+        joint = bus.ids.index(id)
         if _shared_id(bus, report, id):
             continue
         answer = bus.line.ping(id)
@@ -108,8 +121,7 @@ def _find_servos(bus: InspectableBus, report: PreflightReport) -> None:
         report.servos[id] = ServoFacts(
             id, bus.spec.names[joint], model, number, firmware, registers
         )
-    if missing:
-        _explain_missing(bus, report, missing)
+    return missing
 
 
 def _shared_id(bus: InspectableBus, report: PreflightReport, id: int) -> bool:

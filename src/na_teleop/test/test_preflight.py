@@ -11,6 +11,7 @@ import pytest
 
 from na_core.robot_spec import RobotSpec
 from na_sim.dynamixel.servo_config import ServoConfig
+from na_teleop import preflight
 from na_teleop.buses import port as port_module
 from na_teleop.buses.dynamixel import DynamixelBus
 from na_teleop.buses.dynamixel_settings import Role
@@ -64,6 +65,23 @@ def test_absent_id_names_joint_and_cable(make_arm: Maker) -> None:
     text = refused(arm.bus())
     assert "no reply from joint3 (id 13)" in text and "Check the cable" in text
     assert arm.log.torque_writes() == []
+
+
+def test_a_servo_that_is_still_starting_is_found_at_the_second_look(
+    arm: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arm.log.mute.add(13)
+    looked: list[float] = []
+
+    def start(seconds: float) -> None:
+        looked.append(seconds)
+        arm.log.mute.clear()
+
+    monkeypatch.setattr(preflight.time, "sleep", start)
+    report = run_preflight(arm.bus())
+    assert report.ok, report.text()
+    assert sorted(report.servos) == [11, 12, 13, 14, 15]
+    assert looked == [preflight.SECOND_LOOK_S]
 
 
 def test_a_stranger_with_the_factory_id_is_mentioned(make_arm: Maker) -> None:
