@@ -59,6 +59,11 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
     torch.set_num_threads(1)
     spec = load_robot_spec(args.robot)
+    model = None
+    if args.model is not None:
+        from na_training.training.load import load_model
+
+        model = load_model(args.model, spec)
     loaded = read_folders(args.data, spec)
     training, validation = split_by_group(
         [e for e in loaded if e.category not in SUITES], args.validation, args.seed
@@ -90,11 +95,6 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     from na_cli.bench import _accuracy_force as force
 
     tuned, motor, fit_seconds = force.tune(spec, fitting, tuning, dt, figures, tables)
-    model = None
-    if args.model is not None:
-        from na_training.training.load import load_model
-
-        model = load_model(args.model, spec)
     force.judge(suites, tuned, fit_seconds, model, training, figures, tables)
     effort.judge(spec, motor, dt, training, validation, suites, tuned, model, figures, tables,
                  args.seed)  # fmt: skip

@@ -16,7 +16,7 @@ from na_training.classical.samples import FitError, Samples
 
 Array = NDArray[np.float64]
 
-PRIOR_WEIGHT = 3e-3
+PRIOR_WEIGHT = 0.1
 """Pull of the log-Cholesky parameters towards those of the robot file, in residual units."""
 STAGES = (1000.0, 100.0, 10.0, 1.0)
 """Factors on that pull, in turn: a strong one first keeps the search out of far corners."""

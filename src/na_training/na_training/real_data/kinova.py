@@ -232,11 +232,12 @@ def study(folder: Path, seconds: float = 60.0, seed: int = 0) -> Study:
     return Study(
         "Kinova Gen3",
         tuple(findings),
-        "Positions and current alone, through a simulator, give the effort at the output of a real "
-        "seven-joint arm, compared with torque sensors that took no part.",
-        "4.7 s of judged motion, on a high-quality arm with torque sensors. Positions cannot "
-        "reveal the unknown tool: that row needs the tool, which is fitted on the sensor of the "
-        "training part. The sensor shows the drive's output, so motor friction is not judged.",
+        "With the right body, the effort that a simulator needs to follow recorded positions is "
+        "the effort that joint-torque sensors measured, sensors that took no part in the training.",
+        "4.7 s of judged motion, on a high-quality arm. On motion outside the training the network "
+        "falls far behind inverse dynamics: three seconds do not cover seven joints. Positions "
+        "cannot reveal the unknown tool: that row needs the tool, which is fitted on the sensor of "
+        "the training part. The sensor sits behind the drive, so motor friction is not judged.",
         (
             f"tool on the last joint, fitted: {tool.mass:.2f} ± {tool.deviation:.2f} kg, centre at "
             f"({com}) m",

@@ -51,6 +51,14 @@ def test_pendulum_known_dynamics_give_the_reference():
 
 
 @needs_data
+def test_toolbox_finds_the_published_constants_of_the_unpowered_servo():
+    values, spread = xl330.identify_free_swing(DATA / "bam-xl330-pendulum")
+    assert values["armature"] == pytest.approx(0.0018, rel=0.15)
+    assert values["friction"] == pytest.approx(0.0128, rel=0.3)
+    assert all(0.0 < value < 0.001 for value in spread.values())
+
+
+@needs_data
 @pytest.mark.slow
 def test_pendulum_surrogate_from_pose_beats_the_mean():
     study = xl330.study(DATA / "bam-xl330-pendulum", seconds=20.0)
