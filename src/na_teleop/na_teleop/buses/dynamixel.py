@@ -12,25 +12,23 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from na_core.control_tables import DYNAMIXEL_BAUD_RATES, DYNAMIXEL_X, Register, span
-from na_core.raw_si import JointConversion
+from na_core.control_tables import DYNAMIXEL_BAUD_RATES, DYNAMIXEL_X
 from na_core.robot_spec import RobotSpec
-from na_teleop.buses.base import Array, BoolArray, BusSample, ServoBus, TorqueOffReport
+from na_teleop.buses.base import BusSample
 from na_teleop.buses.dynamixel_line import DynamixelLine
 from na_teleop.buses.dynamixel_packets import ALERT_BIT, Status
 from na_teleop.buses.dynamixel_reply import FIELDS, READ_ADDRESS, READ_LENGTH, REPLY, ReplyDecoder
 from na_teleop.buses.dynamixel_settings import Role, Setting, required_settings
-from na_teleop.buses.errors import BusError, PortError, PortProblem, ServoError
+from na_teleop.buses.errors import PortError, PortProblem, ServoError
 from na_teleop.buses.noise_guard import NoiseGuard
 from na_teleop.buses.patience import Patience
-from na_teleop.buses.port import SerialPort
+from na_teleop.buses.register_bus import RegisterBus
 from na_teleop.buses.servo_clock import ServoClock
 
 # Replies carry no number that ties them to their question. After one went missing, the next
 # question asks for a byte more (from further in front), so that a late answer to the old one is
 # recognised by its length; the values wanted are always the last READ_LENGTH bytes.
 READ_SHAPES = 4
-TABLE_LENGTH = DYNAMIXEL_X["present_temperature"].end
 FIRST_FIRMWARE_WITH_WATCHDOG = 38  # e-manual, XM430-W350, Bus Watchdog (98)
 HARDWARE_ERROR_BITS = {
     0: "input voltage",
@@ -72,9 +70,14 @@ class DynamixelOptions:
     reset_geometry: bool = False
 
 
-class DynamixelBus(ServoBus):
+class DynamixelBus(RegisterBus):
     """ServoBus on Dynamixel Protocol 2.0."""
 
+    table = DYNAMIXEL_X
+    table_length = DYNAMIXEL_X["present_temperature"].end
+    torque_remedy = (
+        "Read Hardware Error Status; a latched error keeps torque off until the servo is restarted"
+    )
     baud_rates: Mapping[int, int] = DYNAMIXEL_BAUD_RATES
     hardware_error_bits: Mapping[int, str] = HARDWARE_ERROR_BITS
     identity_block = (READ_ADDRESS, READ_LENGTH)
@@ -89,21 +92,19 @@ class DynamixelBus(ServoBus):
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Prepare for the servos of `spec` on `port`; opens nothing. `clock` in seconds."""
-        super().__init__(spec, port)
         self.options = options or DynamixelOptions()
-        if spec.bus is None or spec.bus.protocol != "dynamixel2":
-            raise ServoError(
-                f"robot {spec.robot!r} does not speak dynamixel2",
-                port=port,
-                remedy="use the bus family named under `bus.protocol` in the robot file",
-            )
-        self.baud = self.options.baud or spec.bus.baud
-        self.serial = SerialPort(port, self.baud, latency_s=self.options.latency_s)
+        super().__init__(
+            spec,
+            port,
+            protocol="dynamixel2",
+            baud=self.options.baud,
+            latency_s=self.options.latency_s,
+            align_tolerance_counts=self.options.align_tolerance_counts,
+            reset_geometry=self.options.reset_geometry,
+        )
         self.line = DynamixelLine(self.serial, self.counters)
-        self.conversion = JointConversion(spec)
         self.fast_enabled = self.options.fast_sync_read
         self._decoder = ReplyDecoder(spec, self.conversion)
-        self._raw_limits: tuple[np.ndarray, np.ndarray] | None = None
         self._missing: set[int] = set()
         self._shape = 0
         self._fast_failures = 0
@@ -119,9 +120,9 @@ class DynamixelBus(ServoBus):
     # -- port ----------------------------------------------------------------------------
 
     @property
-    def is_open(self) -> bool:
-        """True between `open` and `close`."""
-        return bool(self.serial.is_open)
+    def registers(self) -> DynamixelLine:
+        """The line."""
+        return self.line
 
     def open(self) -> None:
         """Open and lock the port; writes nothing to servos."""
@@ -130,10 +131,6 @@ class DynamixelBus(ServoBus):
         self._alert_asked.clear()
         self._servo_clock.forget()
         self._guard.forget()
-
-    def close(self) -> None:
-        """Close the port; never raises; leaves torque as it is."""
-        self.serial.closePort()
 
     # -- the tick ------------------------------------------------------------------------
 
@@ -285,140 +282,11 @@ class DynamixelBus(ServoBus):
                         raise
         return self._hardware_error.copy()
 
-    def write_goal(self, q: Array) -> Array:
-        """Send one goal per joint, (n,) [rad or m]; returns what the registers hold."""
-        goal = np.asarray(q, dtype=np.float64)
-        if goal.shape != (self.n,):
-            raise ValueError(f"goal has shape {goal.shape}, expected ({self.n},)")
-        raw = self.conversion.raw_from_position(goal).astype(np.int64)
-        if self._raw_limits is not None:
-            raw = np.clip(raw, *self._raw_limits)
-        self.line.sync_write(
-            DYNAMIXEL_X["goal_position"],
-            {id: int(count) for id, count in zip(self.ids, raw, strict=True)},
-        )
-        self.counters.goal_writes += 1
-        return self.conversion.position_from_raw(raw)
-
-    # -- torque --------------------------------------------------------------------------
-
-    def enable_torque(self) -> None:
-        """Switch torque on everywhere or nowhere; see ServoBus."""
-        self._require_alignment()
-        try:
-            for id in self.ids:
-                self.line.write(id, DYNAMIXEL_X["torque_enable"], 1)
-            on = self.torque_enabled()
-            if not on.all():
-                silent = [id for id, flag in zip(self.ids, on, strict=True) if not flag]
-                raise ServoError(
-                    f"servos {silent} on {self.port} accepted torque on but report it off",
-                    port=self.port,
-                    id=silent[0],
-                    register="torque_enable",
-                    remedy="Read Hardware Error Status; a latched error keeps torque off until "
-                    "the servo is restarted",
-                )
-        except BusError:
-            self.disable_torque()
-            raise
-
-    def _require_alignment(self) -> None:
-        """Refuse torque while a goal register is far from the present position."""
-        tolerance = self.options.align_tolerance_counts
-        far = []
-        for id in self.ids:
-            address, length = span(DYNAMIXEL_X, "goal_position", "present_position")
-            data = self.line.read_bytes(id, address, length, name="goal_position")
-            goal = DYNAMIXEL_X["goal_position"].decode(data[:4])
-            present = DYNAMIXEL_X["present_position"].decode(data[-4:])
-            if abs(goal - present) > tolerance:
-                far.append(f"id {id}: goal {goal}, present {present}")
-        if far:
-            raise ServoError(
-                f"torque refused on {self.port}: goal registers differ from the present position "
-                f"by more than {tolerance} counts ({'; '.join(far)})",
-                port=self.port,
-                register="goal_position",
-                remedy="Write the present position as goal first; if it does not stick, the "
-                "joint stands outside its Min/Max Position Limit: move it inside by hand",
-            )
-
-    def disable_torque(self) -> TorqueOffReport:
-        """Switch torque off: all at once, then each by itself, whatever fails on the way."""
-        register = DYNAMIXEL_X["torque_enable"]
-        released: list[int] = []
-        failed: dict[int, str] = {}
-        if not self.is_open:
-            return TorqueOffReport((), {id: f"port {self.port} is not open" for id in self.ids})
-        try:
-            self.line.sync_write(register, {id: 0 for id in self.ids})
-        except BusError as error:
-            failed = {id: error.message for id in self.ids}
-        for id in self.ids:
-            try:
-                self.line.write(id, register, 0)
-                released.append(id)
-                failed.pop(id, None)
-            except BusError as error:
-                failed[id] = error.message
-        return TorqueOffReport(tuple(released), failed)
-
-    def torque_enabled(self) -> BoolArray:
-        """Ask every servo whether its torque is on, (n,)."""
-        register = DYNAMIXEL_X["torque_enable"]
-        return np.array([bool(self.line.read(id, register)) for id in self.ids])
-
     # -- settings ------------------------------------------------------------------------
 
     def settings(self, joint: int) -> tuple[Setting, ...]:
         """Return the settings that joint number `joint` needs."""
         return required_settings(self.spec, joint, self.options.role)
-
-    def configure(self) -> list[str]:
-        """Write the settings of `required_settings` that differ; learn the position limits.
-
-        ServoError when an EEPROM setting must change while torque is on.
-        """
-        changed: list[str] = []
-        low: list[int] = []
-        high: list[int] = []
-        for joint, id in enumerate(self.ids):
-            table = self.read_table(id)
-            low.append(table["min_position_limit"])
-            high.append(table["max_position_limit"])
-            for setting in self.settings(joint):
-                if not (setting.ours or self.options.reset_geometry):
-                    continue
-                register = DYNAMIXEL_X[setting.register]
-                present = table[setting.register]
-                if present == setting.value:
-                    continue
-                self.line.write(id, register, setting.value)
-                self._confirm(id, register, setting.value)
-                changed.append(f"id {id}: {setting.register} {present} → {setting.value}")
-        self._raw_limits = (np.array(low, dtype=np.int64), np.array(high, dtype=np.int64))
-        return changed
-
-    def read_table(self, id: int) -> dict[str, int]:
-        """Return registers 0 to 146 of servo `id` by name, raw values, from one read."""
-        data = self.line.read_bytes(id, 0, TABLE_LENGTH, name="control table")
-        return {
-            register.name: register.decode(data[register.address : register.end])
-            for register in DYNAMIXEL_X.values()
-            if register.end <= TABLE_LENGTH
-        }
-
-    def _confirm(self, id: int, register: Register, value: int) -> None:
-        holds = self.line.read(id, register)
-        if holds != value:
-            raise ServoError(
-                f"servo {id} on {self.port}: {register.name} is {holds} after writing {value}",
-                port=self.port,
-                id=id,
-                register=register.name,
-                remedy="The servo's firmware does not take this value; compare with its e-manual",
-            )
 
     # -- watchdog, restart ---------------------------------------------------------------
 

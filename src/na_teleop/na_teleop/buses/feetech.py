@@ -12,12 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from na_core.control_tables import FEETECH_BAUD_RATES, FEETECH_STS, span
-from na_core.raw_si import JointConversion
+from na_core.control_tables import FEETECH_BAUD_RATES, FEETECH_STS
 from na_core.robot_spec import RobotSpec
-from na_teleop.buses.base import Array, BoolArray, BusSample, ServoBus, TorqueOffReport
+from na_teleop.buses.base import BoolArray, BusSample, TorqueOffReport
 from na_teleop.buses.dynamixel_settings import Role, Setting
-from na_teleop.buses.errors import BusError, ServoError
+from na_teleop.buses.errors import ServoError
 from na_teleop.buses.feetech_line import FeetechLine
 from na_teleop.buses.feetech_packets import HARDWARE_ERROR_BITS, Status
 from na_teleop.buses.feetech_reply import (
@@ -32,9 +31,9 @@ from na_teleop.buses.feetech_reply import (
 from na_teleop.buses.feetech_settings import FULL_TORQUE, required_settings
 from na_teleop.buses.noise_guard import NoiseGuard
 from na_teleop.buses.patience import Patience
-from na_teleop.buses.port import SerialPort
+from na_teleop.buses.register_bus import RegisterBus
 
-TABLE_LENGTH = FEETECH_STS["present_current"].end
+MULTI_TURN = (1 << 15) - 1  # largest position of a servo without limits [counts]
 BEATS = 8  # heartbeat values: torque limit 1000, 999, … 993 (0.1 % of stall each)
 SILENT_BEFORE_SINGLE = 3  # ticks without any answer before plain reads are tried
 NOISY_ASKS = 5  # most questions per tick on a line that garbles
@@ -63,7 +62,7 @@ class FeetechOptions:
     reset_geometry: bool = False
 
 
-class FeetechBus(ServoBus):
+class FeetechBus(RegisterBus):
     """ServoBus on the STS protocol.
 
     STS servos have no clock of their own. Each tick therefore begins with a heartbeat, a torque
@@ -71,6 +70,11 @@ class FeetechBus(ServoBus):
     servo that repeats old values repeats its old heartbeat too.
     """
 
+    table = FEETECH_STS
+    table_length = FEETECH_STS["present_current"].end
+    torque_remedy = (
+        "A latched error (register 65) keeps torque off until the supply is switched off and on"
+    )
     baud_rates: Mapping[int, int] = FEETECH_BAUD_RATES
     hardware_error_bits: Mapping[int, str] = HARDWARE_ERROR_BITS
     identity_block = (READ_ADDRESS, READ_LENGTH)
@@ -85,19 +89,17 @@ class FeetechBus(ServoBus):
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Prepare for the servos of `spec` on `port`; opens nothing. `clock` in seconds."""
-        super().__init__(spec, port)
         self.options = options or FeetechOptions()
-        if spec.bus is None or spec.bus.protocol != "feetech":
-            raise ServoError(
-                f"robot {spec.robot!r} does not speak feetech",
-                port=port,
-                remedy="use the bus family named under `bus.protocol` in the robot file",
-            )
-        self.baud = self.options.baud or spec.bus.baud
-        self.serial = SerialPort(port, self.baud, latency_s=self.options.latency_s)
+        super().__init__(
+            spec,
+            port,
+            protocol="feetech",
+            baud=self.options.baud,
+            latency_s=self.options.latency_s,
+            align_tolerance_counts=self.options.align_tolerance_counts,
+            reset_geometry=self.options.reset_geometry,
+        )
         self.line = FeetechLine(self.serial, self.counters)
-        self.conversion = JointConversion(spec)
-        self._raw_limits: tuple[np.ndarray, np.ndarray] | None = None
         self._missing: set[int] = set()
         self._beat = 0
         self._off_beat = np.zeros(self.n, dtype=bool)
@@ -114,9 +116,9 @@ class FeetechBus(ServoBus):
     # -- port ----------------------------------------------------------------------------
 
     @property
-    def is_open(self) -> bool:
-        """True between `open` and `close`."""
-        return bool(self.serial.is_open)
+    def registers(self) -> FeetechLine:
+        """The line."""
+        return self.line
 
     def open(self) -> None:
         """Open and lock the port; writes nothing to servos."""
@@ -124,10 +126,6 @@ class FeetechBus(ServoBus):
         self._missing.clear()
         self._guard.forget()
         self._off_beat[:] = False
-
-    def close(self) -> None:
-        """Close the port; never raises; leaves torque as it is."""
-        self.serial.closePort()
 
     # -- the tick ------------------------------------------------------------------------
 
@@ -245,94 +243,21 @@ class FeetechBus(ServoBus):
         self._off_beat = np.where(valid, off_beat, self._off_beat)
         return np.asarray(repeated, dtype=bool)
 
-    def write_goal(self, q: Array) -> Array:
-        """Send one goal per joint, (n,) [rad or m]; returns what the registers hold."""
-        goal = np.asarray(q, dtype=np.float64)
-        if goal.shape != (self.n,):
-            raise ValueError(f"goal has shape {goal.shape}, expected ({self.n},)")
-        raw = self.conversion.raw_from_position(goal).astype(np.int64)
-        if self._raw_limits is not None:
-            raw = np.clip(raw, *self._raw_limits)
-        self.line.sync_write(
-            FEETECH_STS["goal_position"],
-            {id: int(count) for id, count in zip(self.ids, raw, strict=True)},
-        )
-        self.counters.goal_writes += 1
-        return self.conversion.position_from_raw(raw)
-
     # -- torque --------------------------------------------------------------------------
 
-    def enable_torque(self) -> None:
-        """Lock EEPROM and switch torque on everywhere or nowhere; see ServoBus."""
-        self._require_alignment()
-        try:
-            for id in self.ids:
-                self.line.write_confirmed(id, FEETECH_STS["lock"], 1)
-                self.line.write(id, FEETECH_STS["torque_enable"], 1)
-            on = self.torque_enabled()
-            if not on.all():
-                silent = [id for id, flag in zip(self.ids, on, strict=True) if not flag]
-                raise ServoError(
-                    f"servos {silent} on {self.port} accepted torque on but report it off",
-                    port=self.port,
-                    id=silent[0],
-                    register="torque_enable",
-                    remedy="A latched error (register 65) keeps torque off until the supply is "
-                    "switched off and on",
-                )
-        except BusError:
-            self.disable_torque()
-            raise
+    def _switch_on(self, id: int) -> None:
+        """Lock EEPROM, then switch torque on."""
+        self._write_confirmed(id, "lock", 1)
+        super()._switch_on(id)
 
-    def _require_alignment(self) -> None:
-        """Refuse torque while a goal register is far from the present position."""
-        tolerance = self.options.align_tolerance_counts
-        address, length = span(FEETECH_STS, "goal_position", "present_position")
-        far = []
-        for id in self.ids:
-            data = self.line.read_bytes(id, address, length, name="goal_position")
-            goal = FEETECH_STS["goal_position"].decode(data[:2])
-            present = FEETECH_STS["present_position"].decode(data[-2:])
-            if abs(goal - present) > tolerance:
-                far.append(f"id {id}: goal {goal}, present {present}")
-        if far:
-            raise ServoError(
-                f"torque refused on {self.port}: goal registers differ from the present position "
-                f"by more than {tolerance} counts ({'; '.join(far)})",
-                port=self.port,
-                register="goal_position",
-                remedy="Write the present position as goal first; if it does not stick, the "
-                "joint stands outside its Min/Max Position Limit: move it inside by hand",
-            )
+    def _switch_off(self, id: int) -> None:
+        """Switch torque off and read back: an acknowledgement does not mean "done" here."""
+        self._write_confirmed(id, "torque_enable", 0)
 
     def disable_torque(self) -> TorqueOffReport:
-        """Switch torque off: all at once, then each by itself, whatever fails on the way.
-
-        An acknowledgement of this family does not mean "done": every servo is read back.
-        """
-        register = FEETECH_STS["torque_enable"]
+        """Switch torque off: all at once, then each by itself, whatever fails on the way."""
         self._torque_seen[:] = False
-        released: list[int] = []
-        failed: dict[int, str] = {}
-        if not self.is_open:
-            return TorqueOffReport((), {id: f"port {self.port} is not open" for id in self.ids})
-        try:
-            self.line.sync_write(register, {id: 0 for id in self.ids})
-        except BusError as error:
-            failed = {id: error.message for id in self.ids}
-        for id in self.ids:
-            try:
-                self.line.write_confirmed(id, register, 0)
-                released.append(id)
-                failed.pop(id, None)
-            except BusError as error:
-                failed[id] = error.message
-        return TorqueOffReport(tuple(released), failed)
-
-    def torque_enabled(self) -> BoolArray:
-        """Ask every servo whether its torque is on, (n,)."""
-        register = FEETECH_STS["torque_enable"]
-        return np.array([self.line.read(id, register) == 1 for id in self.ids])
+        return super().disable_torque()
 
     # -- settings ------------------------------------------------------------------------
 
@@ -340,28 +265,9 @@ class FeetechBus(ServoBus):
         """Return the settings that joint number `joint` needs."""
         return required_settings(self.spec, joint, self.options.role)
 
-    def configure(self) -> list[str]:
-        """Write the required settings that differ; learn the position limits.
-
-        ServoError when an EEPROM setting must change while torque is on, or does not stick.
-        """
-        changed: list[str] = []
-        low: list[int] = []
-        high: list[int] = []
-        for joint, id in enumerate(self.ids):
-            table = self.read_table(id)
-            limits = table["min_position_limit"], table["max_position_limit"]
-            turns = limits == (0, 0)  # multi-turn: positions are not limited
-            low.append(-(1 << 15) + 1 if turns else limits[0])
-            high.append((1 << 15) - 1 if turns else limits[1])
-            for setting in self.settings(joint):
-                present = table[setting.register]
-                may = setting.ours or self.options.reset_geometry
-                if present != setting.value and may:
-                    self.write_setting(id, setting.register, setting.value)
-                    changed.append(f"id {id}: {setting.register} {present} → {setting.value}")
-        self._raw_limits = (np.array(low, dtype=np.int64), np.array(high, dtype=np.int64))
-        return changed
+    def _limits_in(self, table: Mapping[str, int]) -> tuple[int, int]:
+        low, high = super()._limits_in(table)
+        return (low, high) if low or high else (-MULTI_TURN, MULTI_TURN)
 
     def write_setting(self, id: int, name: str, value: int) -> None:
         """Write a register so that it stays: EEPROM is unlocked for the moment of writing.
@@ -371,7 +277,7 @@ class FeetechBus(ServoBus):
         """
         register = FEETECH_STS[name]
         if not register.eeprom:
-            self.line.write_confirmed(id, register, value)
+            self._write_confirmed(id, name, value)
             return
         if self.line.read(id, FEETECH_STS["torque_enable"]):
             raise ServoError(
@@ -382,19 +288,11 @@ class FeetechBus(ServoBus):
                 register=name,
                 remedy="Settings in EEPROM can only change while torque is off",
             )
-        self.line.write_confirmed(id, FEETECH_STS["lock"], 0)
+        self._write_confirmed(id, "lock", 0)
         try:
-            self.line.write_confirmed(id, register, value)
+            self._write_confirmed(id, name, value)
         finally:
-            self.line.write_confirmed(id, FEETECH_STS["lock"], 1)
-
-    def read_table(self, id: int) -> dict[str, int]:
-        """Return registers 0 to 70 of servo `id` by name, raw values, from one read."""
-        data = self.line.read_bytes(id, 0, TABLE_LENGTH, name="memory table")
-        return {
-            register.name: register.decode(data[register.address : register.end])
-            for register in FEETECH_STS.values()
-        }
+            self._write_confirmed(id, "lock", 1)
 
     def reboot(self, id: int) -> None:
         """Refuse: the vendor's SDK knows no restart; see ServoBus."""

@@ -9,7 +9,7 @@ from scservo_sdk import COMM_SUCCESS
 
 from na_core.control_tables import FEETECH_STS, Register
 from na_teleop.buses.base import BusCounters
-from na_teleop.buses.errors import PortError, PortProblem, ServoError
+from na_teleop.buses.errors import PortError, PortProblem
 from na_teleop.buses.feetech_packets import (
     BROADCAST,
     INST_PING,
@@ -131,21 +131,6 @@ class FeetechLine:
         raise self._silence(
             id, register.name, attempts, self.counters.corrupt_packets > corrupt_before
         )
-
-    def write_confirmed(self, id: int, register: Register, value: int) -> None:
-        """Write one register and read it back; ServoError when it holds something else."""
-        self.write(id, register, value)
-        holds = self.read(id, register)
-        if holds != value:
-            self.counters.servo_errors += 1
-            raise ServoError(
-                f"servo {id} on {self.port.path}: {register.name} is {holds} after writing {value}",
-                port=self.port.path,
-                id=id,
-                register=register.name,
-                remedy="The servo dropped the value: compare with the memory table; settings in "
-                "EEPROM may be locked",
-            )
 
     # -- all servos at once --------------------------------------------------------------
 
