@@ -27,6 +27,7 @@ class DeadMan(StrEnum):
     NONE = "none"  # nothing: feedback whenever there is an estimate
 
 
+RELEASE_RETRY = 0.5  # s between tries of switching off torque that did not go off
 DEAD_MAN_TIMEOUT = 0.3  # s; an older message counts as released
 GRIPPER_HELD = 2.0 / 3.0  # opening (share of the range) below which the gripper is held
 
@@ -63,6 +64,7 @@ class AssistedLeader(LeaderControl):
         self.output: AidsOutput | None = None
         self._driving = False  # aids are computed and written
         self._release_due = False  # torque off was not confirmed: try again
+        self._retry_at = 0.0
         self._current: CurrentControl | None = None
         self._stale = 0
         self._held_s = -np.inf
@@ -119,7 +121,7 @@ class AssistedLeader(LeaderControl):
         result = super().tick()
         if self._driving:
             self._assist(result.sample)
-        elif self._release_due and self.bus.is_open:
+        elif self._release_due and self.bus.is_open and self._clock() >= self._retry_at:
             self._torque_off(self.off_reason)
         if self._changes:
             result = replace(result, changes=(*result.changes, *self._changes))
@@ -206,3 +208,4 @@ class AssistedLeader(LeaderControl):
         if report.ok or not again:
             self._changes.append(report.text())
         self.torque_on = self._release_due = not report.ok
+        self._retry_at = self._clock() + RELEASE_RETRY
