@@ -81,6 +81,7 @@ def read_arrays(path: Path, spec: RobotSpec) -> Episode:
         truth=_truth(path, len(time)),
         payload=info.payload,
         robot_hash=info.robot_hash,
+        calibration=info.calibration_hash if info.source == "hardware" else "",
         dithered=np.abs(dither).max(axis=1) > 1e-3,
     )
 

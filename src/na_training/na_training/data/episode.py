@@ -37,6 +37,8 @@ class Episode:
         truth: true force (T, 3) [N] of an emulated arm, NaN elsewhere; training never reads it.
         payload: nominal mass held [kg].
         robot_hash: digest of the robot file in force when recorded; empty when not known.
+        calibration: hash of the calibration of the real arm that was recorded; empty without one
+            and for emulated arms.
         dithered: True where the goal carries a dither (T,).
     """
 
@@ -56,6 +58,7 @@ class Episode:
     truth: Array
     payload: float = 0.0
     robot_hash: str = ""
+    calibration: str = ""
     dithered: NDArray[np.bool_] | None = None
 
     def __post_init__(self) -> None:

@@ -101,6 +101,7 @@ def episode_from_recording(recording: Recording, spec: RobotSpec) -> Episode:
         truth=truth,
         payload=info.payload,
         robot_hash=info.robot_hash,
+        calibration=info.calibration_hash if info.source == "hardware" else "",
         dithered=np.nan_to_num(np.abs(dither)).max(axis=1) > 1e-9,
     )
 

@@ -46,6 +46,15 @@ def data_hash(episodes: Sequence[Episode]) -> str:
     return hashlib.sha256("\n".join(sorted(parts)).encode()).hexdigest()
 
 
+def calibration_of(episodes: Sequence[Episode]) -> str:
+    """Hash of the one calibration that all episodes were recorded under, else "none".
+
+    A model that saw several arms, or an uncalibrated one, is bound to none of them.
+    """
+    found = {episode.calibration for episode in episodes}
+    return found.pop() if len(found) == 1 and "" not in found else "none"
+
+
 def prepare(
     spec: RobotSpec,
     episodes: Sequence[Episode],
@@ -91,6 +100,7 @@ def prepare(
     bundle.supervised = _supervised(training, spec)
     bundle.provenance = {
         "training_data": data_hash(training),
+        "calibration": calibration_of(training),
         "training_episodes": len(training),
         "training_seconds": round(len(store) * dt, 1),
         "validation_episodes": len(validation),
