@@ -9,9 +9,9 @@ import pytest
 
 pytest.importorskip("torch", reason="needs torch: requirements/train.txt")
 
-from toy_data import toy_episode  # noqa: E402
+from toy_data import toy_episode
 
-from na_training.training.session import calibration_of  # noqa: E402
+from na_training.training.session import calibration_of
 
 
 @pytest.mark.parametrize(
