@@ -40,3 +40,16 @@ def test_bench_reports_every_line(capsys: pytest.CaptureFixture[str]) -> None:
         assert 0 < result["ratio_to_wire_limit"][line] <= 1.02
     assert result["ratio_to_wire_limit"]["none"] is None
     assert "wire limit/s" in capsys.readouterr().out
+
+
+def test_byte_count_of_feetech_servos_is_what_crosses_the_wire() -> None:
+    from na_sim.feetech import FeetechBusEmulator, FeetechServoConfig
+    from na_sim.feetech.packet import frame
+
+    ids = bytes((1, 2, 3, 4, 5, 6))
+    emulator = FeetechBusEmulator([FeetechServoConfig(i) for i in ids], KinematicPlant(6))
+    read = frame(0xFE, 0x82, bytes((40, 31)) + ids)
+    (exchange,) = emulator.receive(read)
+    answers = sum(len(reply.data) for reply in exchange.replies)
+    write = frame(0xFE, 0x83, bytes((42, 2)) + b"".join(bytes((i, 0, 8)) for i in ids))
+    assert bus.feetech_bytes_per_tick(6, 31) == len(read) + answers + 2 * len(write)

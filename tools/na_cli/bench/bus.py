@@ -90,6 +90,14 @@ def bytes_per_tick(servos: int, read_length: int, *, fast: bool, goal_length: in
     return read_instruction + read_status + write_instruction
 
 
+def feetech_bytes_per_tick(servos: int, read_length: int, *, goal_length: int = 2) -> int:
+    """Return the bytes of one heartbeat, read and goal write of STS servos."""
+    frame = 6  # header 2, id, length, instruction or error, checksum
+    write_instruction = frame + 2 + servos * (1 + goal_length)
+    read_instruction = frame + 2 + servos
+    return 2 * write_instruction + read_instruction + servos * (frame + read_length)
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the bench."""
     parser.add_argument("--robot", default="omx", help="robot whose servos are read")
@@ -127,18 +135,29 @@ def emulator(robot: str, line: Line) -> Iterator[str]:
                 process.wait()
 
 
+def is_feetech(spec: RobotSpec) -> bool:
+    """Whether the robot's servos speak Feetech's protocol."""
+    return spec.bus is not None and spec.bus.protocol == "feetech"
+
+
 def measure(spec: RobotSpec, robot: str, line: Line, fast: bool, seconds: float) -> Result:
     """Read all servos and write all goals as fast as the bus lets us for `seconds`."""
+    from na_teleop.buses import dynamixel_reply, feetech_reply
     from na_teleop.buses.dynamixel import DynamixelBus, DynamixelOptions
-    from na_teleop.buses.dynamixel_reply import READ_LENGTH
+    from na_teleop.buses.feetech import FeetechBus, FeetechOptions
 
-    result = Result(
-        line=line,
-        read="fast" if fast else "plain",
-        bytes_per_tick=bytes_per_tick(spec.n, READ_LENGTH, fast=fast),
-    )
+    feetech = is_feetech(spec)
+    if feetech:
+        size = feetech_bytes_per_tick(spec.n, feetech_reply.READ_LENGTH)
+    else:
+        size = bytes_per_tick(spec.n, dynamixel_reply.READ_LENGTH, fast=fast)
+    result = Result(line=line, read="fast" if fast else "plain", bytes_per_tick=size)
     with emulator(robot, line) as path:
-        bus = DynamixelBus(spec, path, DynamixelOptions(baud=line.baud, fast_sync_read=fast))
+        bus: DynamixelBus | FeetechBus
+        if feetech:
+            bus = FeetechBus(spec, path, FeetechOptions(baud=line.baud))
+        else:
+            bus = DynamixelBus(spec, path, DynamixelOptions(baud=line.baud, fast_sync_read=fast))
         bus.open()
         try:
             goal = bus.read().position
@@ -165,7 +184,10 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
     spec = load_robot_spec(args.robot)
     lines = [Line(1_000_000, True), Line(4_000_000, True), Line(1_000_000, False)]
-    fast = [measure(spec, args.robot, line, True, args.seconds) for line in lines]
+    if is_feetech(spec):
+        lines = [Line(1_000_000, True), Line(1_000_000, False)]  # its fastest
+    fast_lines = [] if is_feetech(spec) else lines  # that family has no shared answer
+    fast = [measure(spec, args.robot, line, True, args.seconds) for line in fast_lines]
     plain = [measure(spec, args.robot, line, False, args.seconds) for line in lines]
     print_table(
         f"{spec.n}-servo read + goal write ({args.robot}, emulated)",
@@ -189,15 +211,16 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     def by_line(results: list[Result], name: str) -> dict[str, Any]:
         return {r.line.key: getattr(r, name) for r in results}
 
+    best = fast or plain
     return {
         "robot": args.robot,
         "servos": spec.n,
-        "ticks_per_s": by_line(fast, "ticks_per_s"),
-        "ratio_to_wire_limit": by_line(fast, "ratio"),
-        "wire_limit_per_s": by_line(fast, "wire_limit_per_s"),
-        "bytes_per_tick": fast[0].bytes_per_tick,
-        "failed_ticks": by_line(fast, "failed"),
-        "period_ms_p99": {r.line.key: r.period_ms(0.99) for r in fast},
+        "ticks_per_s": by_line(best, "ticks_per_s"),
+        "ratio_to_wire_limit": by_line(best, "ratio"),
+        "wire_limit_per_s": by_line(best, "wire_limit_per_s"),
+        "bytes_per_tick": best[0].bytes_per_tick,
+        "failed_ticks": by_line(best, "failed"),
+        "period_ms_p99": {r.line.key: r.period_ms(0.99) for r in best},
         "plain_sync_read": {
             "ticks_per_s": by_line(plain, "ticks_per_s"),
             "ratio_to_wire_limit": by_line(plain, "ratio"),
