@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from na_core.features import State
+from na_core.features import State, Ticks
 from na_core.kinematics import Kinematics
 from na_core.wrench import base_to_frame
 from na_inference.contact_gate import ContactGate, sigmoid
 from na_inference.estimate import Estimate
 from na_inference.input_distance import InputDistance
 from na_inference.model_file import Model
-from na_inference.reading import Reading
+from na_inference.reading import Reading, between_ticks
 from na_inference.tare import Tare, TareResult
 from na_inference.tick_window import Arrival, TickWindow
 from na_inference.validity import Validity
@@ -39,7 +39,8 @@ class EstimatorSettings:
         min_observability: smallest singular value of the Jacobian below which a force cannot be
             told from joint efforts [m].
         max_age: age of a tick at its arrival above which it is stale [s]; 0: not checked (replay).
-        gap: step that breaks the window [ticks].
+        gap: step from which ticks are missing [ticks].
+        bridge: missing ticks that may be filled in within a window; more break it.
         gate: (on, off, dwell in ticks); None: the model's own.
         tare_seconds: rest that a tare is taken over [s].
         tare_largest: largest bias that is believed [N].
@@ -49,6 +50,7 @@ class EstimatorSettings:
     min_observability: float = 0.01
     max_age: float = 0.1
     gap: float = 1.8
+    bridge: int = 3
     gate: tuple[float, float, int] | None = None
     tare_seconds: float = 1.0
     tare_largest: float = 3.0
@@ -77,7 +79,9 @@ class Estimator:
         metadata = model.metadata
         ratio = np.array([joint.ratio for joint in self.spec.joints])
         self.model = model
-        self.window = TickWindow(metadata.window, metadata.dt, self.settings.gap)
+        self.window = TickWindow(
+            metadata.window, metadata.dt, self.settings.gap, self.settings.bridge
+        )
         on, off, dwell = self.settings.gate or (
             metadata.gate_on,
             metadata.gate_off,
@@ -95,6 +99,7 @@ class Estimator:
         self._scores: deque[float] = deque(maxlen=metadata.window)
         self._outlier = ""
         self._memory: State | None = None
+        self._last: Ticks | None = None
         self._supervised = np.array(
             [name in metadata.supervised_joints for name in metadata.joint_order]
         )
@@ -145,11 +150,13 @@ class Estimator:
         if arrival is Arrival.DUPLICATE:
             self.counters["duplicates"] += 1
             return None
-        if arrival in (Arrival.BACKWARD, Arrival.GAP):
+        if arrival in (Arrival.BACKWARD, Arrival.GAP, Arrival.BRIDGED):
             self.counters[arrival.value] += 1
-        if arrival is not Arrival.TAKEN:
+        if arrival not in (Arrival.TAKEN, Arrival.BRIDGED):
             self._forget()
-        features = self._features(reading)
+        self._bridge(reading.ticks, self.window.missing)
+        features = self._features(reading.ticks)
+        self._last = reading.ticks
         self.model.runner.push(features)
         score = self._distance.score(features)
         self._scores.append(score)
@@ -190,9 +197,20 @@ class Estimator:
         self.tare.interrupt()
         self._scores.clear()
         self._memory = None
+        self._last = None
 
-    def _features(self, reading: Reading) -> Array:
-        batch = reading.ticks[None]
+    def _bridge(self, ticks: Ticks, missing: int) -> None:
+        """Fill in ticks that did not come: measurements on a line, the goal as it was."""
+        if self._last is None:
+            return
+        for index in range(1, missing + 1):
+            between = between_ticks(self._last, ticks, index / (missing + 1))
+            features = self._features(between)
+            self._scores.append(self._distance.score(features))
+            self.model.runner.push(features)
+
+    def _features(self, ticks: Ticks) -> Array:
+        batch = ticks[None]
         if self._memory is None:
             self._memory = self.model.features.start(batch)
         values, self._memory = self.model.features.step(self._memory, batch)
@@ -203,7 +221,8 @@ class Estimator:
         window, settings, out = self.window, self.settings, self.out
         ticks = reading.ticks
         if not window.full:
-            why = f" after: {arrival}" if arrival is not Arrival.TAKEN else ""
+            fresh = arrival in (Arrival.TAKEN, Arrival.BRIDGED)
+            why = "" if fresh else f" after: {arrival}"
             return Validity.WARMING_UP, f"{window.count} of {window.size} ticks{why}"
         if window.rate_is_wrong():
             return Validity.RATE_MISMATCH, (

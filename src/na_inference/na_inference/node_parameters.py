@@ -53,7 +53,8 @@ PARAMETERS: dict[str, Entry] = {
     ),
     "max_age": Entry(0.1, "age of a tick that makes it stale [s]; 0: not checked", (0.0, 10.0)),
     "silence_after": Entry(0.1, "pause after which STALE is said [s]", (0.02, 10.0)),
-    "gap": Entry(1.8, "step that breaks the window [ticks]", (1.1, 10.0)),
+    "gap": Entry(1.8, "step from which ticks are missing [ticks]", (1.1, 10.0)),
+    "bridge": Entry(3, "missing ticks that are filled in within a window; more break it", (0, 8)),
     "deadline": Entry(0.006, "latency that counts as a miss [s]", (1e-4, 1.0)),
     "baseline": Entry("none", "classical observer on ~/baseline/wrench", None, BASELINES),
     "baseline_settings": Entry("", "JSON file of its settings; empty: published ratings"),
@@ -84,7 +85,7 @@ def read_all(get: Callable[[str], Any]) -> dict[str, Any]:
 
 def estimator_settings(values: Mapping[str, Any]) -> EstimatorSettings:
     """The estimator's settings; the gate is set apart, once the model is known."""
-    keys = ("max_temperature", "min_observability", "max_age", "gap")
+    keys = ("max_temperature", "min_observability", "max_age", "gap", "bridge")
     return EstimatorSettings(**{key: values[key] for key in keys})
 
 

@@ -41,3 +41,22 @@ def missing_values(ticks: Ticks, names: tuple[str, ...]) -> str:
             hint = " (torque off?)" if field == "goal" else ""
             return f"{field} of {joints} is not a number{hint}"
     return ""
+
+
+def between_ticks(before: Ticks, after: Ticks, share: float) -> Ticks:
+    """A tick at `share` (0…1) of the way from one to the next: measurements on a line between them,
+    the goal still that of the one before.
+    """
+
+    def on_line(name: str) -> Array:
+        first = getattr(before, name)
+        return np.asarray(first + share * (getattr(after, name) - first))
+
+    return Ticks(
+        on_line("position"),
+        on_line("velocity"),
+        before.goal,
+        on_line("current"),
+        on_line("voltage"),
+        on_line("temperature"),
+    )

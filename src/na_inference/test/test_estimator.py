@@ -171,9 +171,21 @@ def test_a_stretched_arm_is_unobservable(estimator: Estimator, tick: Any) -> Non
     assert out.observability == pytest.approx(expected, abs=1e-6)
 
 
-def test_after_a_missing_tick_nine_new_ones_are_needed(estimator: Estimator, tick: Any) -> None:
+def test_a_missing_tick_is_filled_in_on_a_line(estimator: Estimator, tick: Any) -> None:
+    """Errors 0, …, 0, [0.02 with the old goal], 0.04: the window sums to what a full one does."""
+    pose = tick().ticks.position
     fill(estimator, tick, 20)
     tick()
+    out = step(estimator, tick(position=pose + 0.04 * np.eye(5)[0]))
+    assert out.valid
+    assert out.effort_raw[0] == pytest.approx(-0.06, abs=1e-5)
+    assert estimator.counters["bridged"] == 1
+
+
+def test_after_a_pause_nine_new_ticks_are_needed(estimator: Estimator, tick: Any) -> None:
+    fill(estimator, tick, 20)
+    for _ in range(4):
+        tick()
     out = step(estimator, tick())
     assert out.validity is Validity.WARMING_UP
     assert "1 of 9 ticks after: gap" in out.reason

@@ -367,7 +367,10 @@ def test_the_client_joins_state_and_force_of_one_tick(world: World) -> None:
     world.current = PUSH
     world.run(states, 12)
     latest = world.until(
-        lambda: (found := client.latest(max_age=TIMEOUT)) is not None and found.in_contact and found
+        lambda: (
+            (found := client.latest(max_age=TIMEOUT)) is not None and found.in_contact and found
+        ),
+        also=lambda: world.run(states, 1),
     )
     assert latest.valid
     assert latest.position == pytest.approx(POSE)

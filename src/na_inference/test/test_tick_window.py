@@ -32,13 +32,19 @@ def test_a_duplicate_changes_nothing() -> None:
 
 @pytest.mark.parametrize(
     ("step", "expected"),
-    [(1.7 * DT, Arrival.TAKEN), (2.0 * DT, Arrival.GAP), (-3600.0, Arrival.BACKWARD)],
+    [
+        (1.7 * DT, Arrival.TAKEN),
+        (2.0 * DT, Arrival.BRIDGED),
+        (4.0 * DT, Arrival.BRIDGED),
+        (5.0 * DT, Arrival.GAP),
+        (-3600.0, Arrival.BACKWARD),
+    ],
 )
 def test_what_breaks_the_window(step: float, expected: Arrival) -> None:
     window = TickWindow(9, DT)
     feed(window, [5000 + k * DT for k in range(9)])
     assert window.add(round(1e9 * (5000 + 8 * DT + step))) is expected
-    assert window.count == (9 if expected is Arrival.TAKEN else 1)
+    assert window.count == (9 if expected in (Arrival.TAKEN, Arrival.BRIDGED) else 1)
 
 
 @pytest.mark.parametrize(
@@ -65,7 +71,30 @@ def test_jitter_of_a_late_tick_is_not_a_wrong_rate() -> None:
     assert not window.rate_is_wrong()
 
 
-@pytest.mark.parametrize("values", [(0, DT, 1.8), (9, 0.0, 1.8), (9, DT, 1.0)])
-def test_senseless_settings_are_refused(values: tuple[int, float, float]) -> None:
+def test_three_missing_ticks_in_a_window_are_bridged_and_a_fourth_breaks_it() -> None:
+    window = TickWindow(9, DT)
+    feed(window, [k * DT for k in range(9)])
+    assert feed(window, [(8 + 2 * k) * DT for k in range(1, 5)]) == [
+        *[Arrival.BRIDGED] * 3,
+        Arrival.GAP,
+    ]
+    window = TickWindow(9, DT)
+    feed(window, [k * DT for k in range(9)])
+    assert feed(window, [12 * DT]) == [Arrival.BRIDGED]
+    assert window.missing == 3
+    assert feed(window, [k * DT for k in range(13, 20)]) == [Arrival.TAKEN] * 7
+    assert not window.rate_is_wrong()
+    assert feed(window, [21 * DT]) == [Arrival.BRIDGED]
+
+
+def test_bridging_may_be_switched_off() -> None:
+    window = TickWindow(9, DT, bridge=0)
+    assert feed(window, [0.0, DT, 3 * DT])[-1] is Arrival.GAP
+
+
+@pytest.mark.parametrize(
+    "values", [(0, DT, 1.8, 3), (9, 0.0, 1.8, 3), (9, DT, 1.0, 3), (9, DT, 2.0, -1)]
+)
+def test_senseless_settings_are_refused(values: tuple[int, float, float, int]) -> None:
     with pytest.raises(ValueError, match=r"expected at least 1 tick"):
         TickWindow(*values)

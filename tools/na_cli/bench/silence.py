@@ -120,9 +120,10 @@ def _stops(arm: Arm) -> tuple[int, str]:
     return int(out.valid), f"{out.validity.text}: {out.reason}"
 
 
-def _missing(arm: Arm) -> tuple[int, str]:
-    arm.stamp_ns += 16_666_667
-    return arm.run(1)
+def _missing(arm: Arm, count: int) -> tuple[int, str]:
+    arm.stamp_ns += count * 16_666_667
+    wrenches, said = arm.run(1)
+    return wrenches, f"{said}; {arm.estimator.counters['bridged']} pause bridged"
 
 
 def _permuted(arm: Arm) -> tuple[int, str]:
@@ -207,7 +208,8 @@ def _swapped(arm: Arm) -> tuple[int, str]:
 NAN = float("nan")
 FAULTS: dict[str, Callable[[Arm], tuple[int, str]]] = {
     "telemetry stops": _stops,
-    "one tick missing": _missing,
+    "one tick missing": lambda arm: _missing(arm, 1),
+    "four ticks missing": lambda arm: _missing(arm, 4),
     "stale tick (a servo did not answer)": lambda arm: arm.run(1, stale=True),
     "NaN current": lambda arm: arm.run(20, current=[0.2, NAN, -0.3, 0.0, 0.0]),
     "joints permuted in the message": _permuted,
@@ -226,6 +228,7 @@ FAULTS: dict[str, Callable[[Arm], tuple[int, str]]] = {
 
 #: Wrenches meanwhile are right: the message was understood, or the old model went on.
 HARMLESS = {
+    "one tick missing",
     "joints permuted in the message",
     "another robot's model",
     "truncated ONNX",
