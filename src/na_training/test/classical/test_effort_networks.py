@@ -33,7 +33,7 @@ def test_residual_network_adds_what_is_missing_and_no_more():
     def base(samples):
         return 0.2 * samples.qdd + 1.2 * np.sin(samples.q)
 
-    model = fit_residual_network(base, data, settings=FitSettings(epochs=60))
+    model = fit_residual_network(base, data, settings=FitSettings(epochs=30))
     before = np.abs(base(test) - test.effort).mean()
     assert np.abs(model.predict(test) - test.effort).mean() < 0.25 * before
     far = Samples(test.q, 100.0 * test.qd, 100.0 * test.qdd, test.effort)
@@ -93,7 +93,10 @@ def servo(length=1200, seed=0):
 @pytest.mark.parametrize("kind", ["mlp", "lstm"])
 def test_actuator_network_learns_and_exports(kind, tmp_path):
     network = fit_actuator_network(
-        kind, [servo(), servo(seed=1)], 0.02, settings=FitSettings(epochs=80, batch=64)
+        kind,
+        [servo(), servo(seed=1)],
+        0.02,
+        settings=FitSettings(epochs=80 if kind == "lstm" else 30, batch=64),
     )
     error, speed, effort = servo(seed=2)
     found = network.predict(error, speed)

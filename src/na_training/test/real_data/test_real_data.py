@@ -89,12 +89,14 @@ def test_identification_of_the_panda_predicts_unseen_motion():
 
 
 @needs_data
+@pytest.mark.slow
 def test_ur3_torque_is_turned_to_the_sign_of_the_joints():
     study = ur3.study(DATA / "ur3-identification", DATA / "models")
     assert best(study, "torque", "base parameters").value < 0.25
 
 
 @needs_data
+@pytest.mark.slow
 def test_semi_synthetic_force_is_labelled_and_beats_zero():
     study = comanipulation.study(
         DATA / "panda-comanipulation-ft", DATA / "unisa-rosbag2", DATA / "models"
