@@ -15,7 +15,7 @@ from na_core.wrench import external_effort, payload_force
 from na_teleop.leader_aids.aids import LeaderAids
 from na_teleop.leader_aids.config import FIELDS, AidsConfig
 from na_teleop.leader_aids.feedback import ForceFeedback
-from na_teleop.leader_aids.motor import torque_constants
+from na_teleop.leader_aids.motor import friction_torques, torque_constants
 from na_teleop.leader_aids.passivity import PassivityGuard
 
 QUIET = AidsConfig(
@@ -135,6 +135,20 @@ def test_no_current_beyond_the_limit(omx: RobotSpec) -> None:
     aids = LeaderAids(omx, replace(QUIET, gravity_share=1.2, current_limit=0.1))
     out = settled(aids, np.array([0.0, 0.8, 0.0, 0.0, 0.01]))
     assert np.abs(out.current).max() == pytest.approx(0.1) and out.saturated[1]
+
+
+def test_friction_is_the_models_and_unknown_ones_get_no_assist(omx: RobotSpec) -> None:
+    np.testing.assert_allclose(friction_torques(omx), 0.11)
+    joints = []
+    for joint, model in zip(
+        omx.joints,
+        ["xl330-m288", "xl330-m077", "xl430-w250", "xm430-w210", "xm430-w350"],
+        strict=True,
+    ):
+        assert joint.servo is not None
+        joints.append(replace(joint, servo=replace(joint.servo, model=model)))
+    found = friction_torques(replace(omx, joints=tuple(joints)))
+    np.testing.assert_allclose(found, [0.0048, 0.0013, 0.0, 0.0662, 0.11], atol=1e-4)
 
 
 def test_torque_constants_can_be_replaced(omx: RobotSpec) -> None:

@@ -12,7 +12,7 @@ from na_core.kinematics import Kinematics
 from na_core.robot_types import RobotSpec
 from na_teleop.leader_aids.config import AidsConfig
 from na_teleop.leader_aids.feedback import ForceFeedback
-from na_teleop.leader_aids.motor import shaft_torque, torque_constants
+from na_teleop.leader_aids.motor import friction_torques, shaft_torque, torque_constants
 from na_teleop.leader_aids.passivity import Guarded, PassivityGuard
 
 Array = NDArray[np.float64]
@@ -53,6 +53,7 @@ class LeaderAids:
         )
         self._ratio = np.array([joint.ratio for joint in spec.joints])
         self._constant = torque_constants(spec, config.torque_constant)
+        self._coulomb = friction_torques(spec, config.friction_torque)
         self._arm = np.array([joint.role == "arm" for joint in spec.joints])
         self._began_s: float | None = None
         self._last_s: float | None = None
@@ -103,7 +104,7 @@ class LeaderAids:
 
     def _friction(self, speed: Array) -> Array:
         """Along the motion, smooth through rest: never more than a share of what brakes it."""
-        size = self.config.friction_share * self.config.friction_torque
+        size = self.config.friction_share * self._coulomb
         push = size * np.tanh(speed / self.config.friction_speed)
         return np.asarray(np.where(self._arm, push, 0.0))
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 FIELDS: dict[str, tuple[str, tuple[float, float]]] = {
     "gravity_share": ("share of the arm's weight that the motors carry", (0.0, 1.2)),
     "friction_share": ("share of Coulomb friction pushed along with the motion", (0.0, 0.9)),
-    "friction_torque": ("Coulomb friction of one servo [N·m at its shaft]", (0.0, 1.0)),
+    "friction_torque": ("Coulomb friction of a servo [N·m]; 0: the model's", (0.0, 1.0)),
     "friction_speed": ("speed at which the assist is three quarters in [rad/s]", (0.02, 2.0)),
     "gripper_spring": ("spring that opens the leader's gripper [N·m/rad at its shaft]", (0.0, 2.0)),
     "gripper_torque": ("largest torque of that spring [N·m]", (0.0, 1.0)),
@@ -41,7 +41,7 @@ class AidsConfig:
 
     gravity_share: float = 0.95
     friction_share: float = 0.5
-    friction_torque: float = 0.11
+    friction_torque: float = 0.0
     friction_speed: float = 0.25
     gripper_spring: float = 0.15
     gripper_torque: float = 0.3

@@ -17,6 +17,22 @@ Array = NDArray[np.float64]
 # of 353.5:1. Give parameter torque_constant where better is known.
 FRICTIONLESS = {"xm430-w350": 2.35, "xm430-w210": 2.35 * 212.6 / 353.5}
 
+# Coulomb friction at the output shaft [N·m]: starting values of this project for the XM430 family,
+# Better Actuator Models' fit for the XL330 (0.0048 with the 288:1 gear). Assisting a servo with more
+# than its own friction would make it run away by itself, so an unknown model gets no assist.
+FRICTION = {
+    "xm430-w350": 0.11,
+    "xm430-w210": 0.11 * 212.6 / 353.5,
+    "xl330-m288": 0.0048,
+    "xl330-m077": 0.0048 * 77.2 / 288.35,
+}
+
+
+def friction_torques(spec: RobotSpec, override: float = 0.0) -> Array:
+    """Coulomb friction of every servo (n,) [N·m]; `override` > 0 replaces them all."""
+    models = [joint.servo.model if joint.servo is not None else "" for joint in spec.joints]
+    return np.array([override or FRICTION.get(model, 0.0) for model in models])
+
 
 def torque_constants(spec: RobotSpec, override: float = 0.0) -> Array:
     """Torque per current of every servo (n,) [N·m/A]; `override` > 0 replaces them all.
