@@ -18,8 +18,8 @@ Array = NDArray[np.float64]
 FRICTIONLESS = {"xm430-w350": 2.35, "xm430-w210": 2.35 * 212.6 / 353.5}
 
 # Coulomb friction at the output shaft [N·m]: starting values of this project for the XM430 family,
-# Better Actuator Models' fit for the XL330 (0.0048 with the 288:1 gear). Assisting a servo with more
-# than its own friction would make it run away by itself, so an unknown model gets no assist.
+# Better Actuator Models' fit for the XL330 (0.0048 with the 288:1 gear). A servo assisted with more
+# than its own friction would run away by itself, so an unknown model gets no assist.
 FRICTION = {
     "xm430-w350": 0.11,
     "xm430-w210": 0.11 * 212.6 / 353.5,
