@@ -4,10 +4,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from na_cli import demo_page
+from na_cli.live_force import LiveForce
+from na_cli.report import joint_unit
 from na_core.nad.arrays import Episode, TelemetryTrack
 
 #: Time after torque comes on that the start ramp and its tail take [s]; tracking counts from there.
@@ -41,6 +45,27 @@ class DemoFigures:
     stale: float
     messages: dict[str, int]
     seconds: float
+
+    def summary(self) -> tuple[list[str], list[list[object]]]:
+        """Columns and rows of the table of rate and losses."""
+        return ["figure", "value", "unit"], [
+            ["follower telemetry", self.rate, "Hz"],
+            ["period jitter, p99", 1e3 * self.jitter_p99, "ms"],
+            ["longest period", 1e3 * self.period_max, "ms"],
+            ["telemetry lost (by sequence)", self.missed, "messages"],
+            ["stale ticks", 100 * self.stale, "%"],
+            ["length", self.seconds, "s"],
+        ]
+
+    def tracking(self) -> tuple[list[str], list[list[object]]]:
+        """Columns and rows of the table of tracking errors; prismatic joints in mm."""
+        rows: list[list[object]] = []
+        for joint, mean, most in zip(
+            self.names, self.tracking_mean, self.tracking_max, strict=True
+        ):
+            scale, unit = joint_unit(joint)
+            rows.append([joint, scale * float(mean), scale * float(most), unit])
+        return ["joint", "mean", "max", "unit"], rows
 
 
 def missing_by_sequence(track: TelemetryTrack) -> int:
@@ -81,3 +106,42 @@ def figures(episode: Episode, settling: float = SETTLING) -> DemoFigures:
         messages={topic: len(track) for topic, track in sorted(episode.tracks.items())},
         seconds=float(stamps[-1] - stamps[0]),
     )
+
+
+def write_page(
+    out: Path,
+    episode: Episode,
+    result: DemoFigures,
+    force: LiveForce | None,
+    checks: dict[str, bool],
+    command: str,
+) -> None:
+    """Write report.html and the headline plot as headline.png into `out`."""
+    page = demo_page.Page("NeuralActuator demo (emulated)")
+    page.paragraph(
+        "An emulated leader arm drove an emulated follower arm through real servo packets, drivers "
+        "and ROS 2 nodes. Nothing here was measured on hardware."
+    )
+    page.table(["check", "holds"], list(checks.items()))
+    if force is not None:
+        page.heading("Force on the end effector, base axes")
+        headline = demo_page.force_figure(force)
+        headline.savefig(out / "headline.png", dpi=110)
+        page.figure(headline, "A weight is carried, the arm is pushed, a weightless block is held.")
+        page.paragraph("Mean |error| [N] against what the emulated arm truly felt:")
+        page.table(*force.summary())
+    page.heading("Following the leader")
+    tracking = demo_page.tracking_figure(episode)
+    if force is None:
+        tracking.savefig(out / "headline.png", dpi=110)
+    page.figure(tracking, "Leader's goal (dashed) and follower's position.")
+    page.table(*result.tracking())
+    page.heading("Telemetry")
+    page.figure(demo_page.telemetry_figure(episode), "What the follower's servos reported.")
+    latency = None if force is None else force.latency[force.valid]
+    page.figure(demo_page.histogram_figure(episode, latency), "Regularity of the ticks.")
+    page.table(*result.summary())
+    page.table(["topic", "messages"], list(result.messages.items()))
+    page.heading("What was run")
+    page.paragraph(command)
+    page.write(out / "report.html")

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 
@@ -53,3 +54,8 @@ def format_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[obj
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """Print what format_table makes, with an empty line after it."""
     print(format_table(title, columns, rows) + "\n", flush=True)
+
+
+def joint_unit(joint: str) -> tuple[float, str]:
+    """Factor and unit in which people read a joint's position: a gripper's slide in mm."""
+    return (1e3, "mm") if "gripper_left" in joint else (180.0 / math.pi, "deg")
