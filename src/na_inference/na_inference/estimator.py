@@ -53,7 +53,7 @@ class EstimatorSettings:
     bridge: int = 3
     gate: tuple[float, float, int] | None = None
     tare_seconds: float = 1.0
-    tare_largest: float = 3.0
+    tare_largest: float = 1.5
 
 
 class Estimator:

@@ -47,7 +47,7 @@ class Tare:
     """
 
     def __init__(
-        self, still: Array, *, seconds: float = 1.0, dt: float = 1 / 60, largest: float = 3.0
+        self, still: Array, *, seconds: float = 1.0, dt: float = 1 / 60, largest: float = 1.5
     ) -> None:
         """`still` (n,): speeds below which a joint is at rest [rad/s or m/s]; `largest` [N]."""
         self.bias = np.zeros(3)

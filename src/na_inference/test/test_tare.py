@@ -67,7 +67,7 @@ def test_one_bad_tick_in_the_last_second_refuses(change: dict[str, Any], word: s
 
 def test_a_large_force_at_rest_is_not_a_bias() -> None:
     tare = Tare(STILL)
-    observe(tare, 60, force=np.array([0.0, 0.0, -4.0]))
+    observe(tare, 60, force=np.array([0.0, 0.0, -1.6]))
     assert "is something touching or held?" in tare.request().text
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,7 @@ class Listener:
         self.truth: list[tuple[float, ...]] = []
         self.baseline: list[tuple[float, ...]] = []
         self.tares: list[str] = []
+        self.validity: Counter[int] = Counter()
         self._pending: Any = None
         self._client = self.node.create_client(Trigger, "neural_actuator_node/tare")
         self._request = Trigger.Request
@@ -55,6 +57,7 @@ class Listener:
 
     def _state(self, m: Any) -> None:
         force, bare = m.force, m.force_ungated
+        self.validity[m.validity] += 1
         row = (_seconds(m), float(m.validity == 0), force.x, force.y, force.z)
         self.states.append((*row, bare.x, bare.y, bare.z, float(m.contact.in_contact)))
 
@@ -86,6 +89,18 @@ class Listener:
 
         self.node.destroy_node()
         rclpy.try_shutdown()
+
+
+def _silence(counts: Counter[int]) -> list[tuple[str, float]]:
+    """Share of ticks [%] by the reason why nothing was said."""
+    from na_inference.validity import Validity
+
+    total = sum(counts.values())
+    return [
+        (f"silent: {Validity(code).text} [%]", 100.0 * count / total)
+        for code, count in sorted(counts.items())
+        if code
+    ]
 
 
 def _seconds(message: Any) -> float:
@@ -199,6 +214,7 @@ def _report(listener: Listener, arguments: argparse.Namespace, model: str) -> di
             ("longest delay [ms]", max(found) if found else None),
             ("false alarms per minute, free and foam", alarms / minutes if minutes else None),
             ("tare", tare),
+            *_silence(listener.validity),
         ],
     )
     if arguments.out is not None:
