@@ -28,8 +28,8 @@ table{border-collapse:collapse;display:block;overflow-x:auto}
 td,th{padding:.2rem .8rem .2rem 0;text-align:left;white-space:nowrap}
 td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}
 tr+tr{border-top:1px solid #e6eaee}
-svg{width:100%;height:auto}
-figure{margin:1rem 0}
+svg{width:100%;min-width:38rem;height:auto}
+figure{margin:1rem 0;overflow-x:auto}
 figcaption{color:#55616d}
 p{overflow-wrap:anywhere}
 .bad{color:#b3261e;font-weight:600}
