@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`./na quickstart train`: the whole loop on small data, from generating it to running the model."""
+"""`./na quickstart train`: the whole loop on small data, from generating it to a live run."""
 
 from __future__ import annotations
 
