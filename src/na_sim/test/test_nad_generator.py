@@ -81,7 +81,8 @@ def test_other_seed_arm_or_index_is_another_trajectory() -> None:
     paths = [plans(base)[0].leader, plans(base, seed=2)[0].leader, plans(other)[0].leader]
     for a in range(3):
         for b in range(a):
-            assert np.abs(paths[a] - paths[b])[:, :4].max() > 0.05
+            common = min(len(paths[a]), len(paths[b]))
+            assert np.abs(paths[a][:common] - paths[b][:common])[:, :4].max() > 0.05
 
 
 def test_no_two_trajectories_of_a_data_set_are_alike() -> None:

@@ -40,6 +40,7 @@ WEIGHT = 0.2  # kg, the weight of the condition task
 BAND_STIFFNESS = (0.35, 1.4)  # N m/rad in training
 UNSEEN_BAND_STIFFNESS = ((0.2, 0.33), (1.5, 2.2))
 PUSH_POINT_SPREAD = 0.006  # m, around the end-effector origin
+LONGEST_LEAD_IN = 18.0  # s, about one cycle of the tasks
 FIDGET_SHARE = 0.7  # of the episodes whose gripper may act
 LOADED_STYLES = (0.33, 0.07, 0.4, 0.2)  # of GRIPPER_STYLES
 EMPTY_STYLES = (0.65, 0.2, 0.1, 0.05)
@@ -58,7 +59,10 @@ class Maker:
         code = zlib.crc32(order.row.key.encode())
         self.seeds = (seed, self.arm, code, order.index)
         self.rng = np.random.default_rng(self.seeds)
-        self.ticks = shop.ticks(order.seconds)
+        self.lead_in = round(
+            LONGEST_LEAD_IN * shop.rate * self.stratum("lead_in") / max(shop.pace, 1.0)
+        )
+        self.ticks = shop.ticks(order.seconds) + self.lead_in
 
     def name(self, suffix: str = "") -> str:
         """Directory name of the episode."""
@@ -92,6 +96,7 @@ class Maker:
             "seed": (*self.seeds, number),
             "leader": self.shop.tremble(self.rng, path),
             "housing": self.shop.housing(self.rng, self.stratum("temperature", suffix)),
+            "lead_in": self.lead_in,
             "approach": grip_approach(self.rng, grip, path, bool(block[0])),
             "supply": SUPPLY_SPREAD * normal_quantile(self.stratum("supply", suffix)),
             "split_group": self.name(),
@@ -161,7 +166,6 @@ def _load(shop: Workshop, rng: Rng, order: Order, maker: Maker) -> list[EpisodeP
         payload=mass,
         mass=np.where(carry.carried, mass, 0.0),
         block=carry.block,
-        support_height=carry.support_height,
         label_share=carry.share if mass > 0.0 else np.zeros(maker.ticks),
         label_valid=carry.valid if mass > 0.0 else np.ones(maker.ticks, bool),
         notes=f"gripper {grip.style}; load {'on a hook' if not grip.acts and mass else 'grasped'}"

@@ -9,6 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
+from na_sim.nad_generator.strata import stratum
+
 PAPER_MINUTES = {"free_motion": 34.15, "force_labelled": 46.24, "condition": 14.13}
 PAPER_TOTAL = sum(PAPER_MINUTES.values())  # 94.52
 TRAINING_CATEGORIES = ("free_motion", "force_labelled", "condition", "holds")
@@ -125,8 +129,8 @@ def rows_of(category: str) -> list[Row]:
         return _condition()
     if category == "holds":
         return [
-            Row(category, "hold", "pushed", 0.85, None, 34.0),
-            Row(category, "hold", "quiet", 0.15, None, 34.0),
+            Row(category, "hold", "pushed", 0.85),
+            Row(category, "hold", "quiet", 0.15),
         ]
     if category == "gauge":
         return [
@@ -214,11 +218,16 @@ def orders(categories: tuple[str, ...], minutes: float | None) -> list[Order]:
         rows = rows_of(name)
         budget = DEFAULT_MINUTES[name] * (1.0 if minutes is None else minutes / total) * 60.0
         for row in rows:
-            seconds = budget * row.share
             per_order = 2.0 if is_pair(row) else 1.0
-            count = max(round(seconds / (row.length * per_order)), 1)
-            each = seconds / (count * per_order)
-            out += [Order(row, index, max(each, SHORTEST)) for index in range(count)]
+            seconds = budget * row.share / per_order
+            count = max(round(seconds / row.length), 1)
+            # Lengths of every kind follow one distribution, or the time since the start of an
+            # episode would tell what kind it is.
+            parts = np.array(
+                [0.65 + 0.7 * stratum("length", row.key, 0, index) for index in range(count)]
+            )
+            lengths = np.maximum(seconds * parts / parts.sum(), SHORTEST)
+            out += [Order(row, index, float(each)) for index, each in enumerate(lengths)]
     return out
 
 

@@ -60,15 +60,16 @@ class EpisodePlan:
         seed: seeds of the episode's own generators.
         leader: leader joint path (T, n) [rad or m], tremor included.
         payload: nominal mass [kg], 0 when none is carried.
-        mass: carried mass (T,) [kg].
+        mass: carried mass (T,) [kg]; a load taken up on the way stands on a table at the height
+            where the tip is then.
         block: whether a block is between the fingers (T,).
-        support_height: tip height [m] at which a load carried from the start stands on the
-            table; a load taken up later stands where the tip is then.
         label_source: ForceLabel source (T,).
         label_share: share of the payload that hangs on the arm, by protocol (T,).
         label_valid: whether the label may be used (T,).
         dither: added to the goal (T, n) [rad or m].
         housing: case temperatures at the start (n,) [degC].
+        lead_in: ticks that are simulated before the recording begins, so that it starts anywhere in
+            the task's course.
         approach: how far from its first goal the gripper stands before the episode [m or rad]; it
             moves there while the arm settles, as a gripper always has come from somewhere.
         supply: added to the unit's open-circuit supply voltage [V].
@@ -81,6 +82,7 @@ class EpisodePlan:
     seed: tuple[int, ...]
     leader: Array
     housing: Array
+    lead_in: int = 0
     approach: float = 0.0
     supply: float = 0.0
     payload: float = 0.0
@@ -92,7 +94,6 @@ class EpisodePlan:
     band: BandPlan | None = None
     mass: Array = field(default_factory=lambda: np.zeros(0))
     block: Flags = field(default_factory=lambda: np.zeros(0, bool))
-    support_height: float = float("nan")
     label_source: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))
     label_share: Array = field(default_factory=lambda: np.zeros(0))
     label_valid: Flags = field(default_factory=lambda: np.zeros(0, bool))
@@ -102,6 +103,10 @@ class EpisodePlan:
         ticks = len(self.leader)
         if ticks < 2:
             raise ValueError(f"episode {self.name}: {ticks} ticks; expected at least 2")
+        if not 0 <= self.lead_in < ticks - 1:
+            raise ValueError(
+                f"episode {self.name}: lead-in of {self.lead_in} ticks in {ticks}; expected fewer"
+            )
         defaults = {
             "mass": np.zeros(ticks),
             "block": np.zeros(ticks, bool),

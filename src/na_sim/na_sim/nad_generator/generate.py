@@ -147,9 +147,17 @@ def _work(request: Request, chosen: list[Order], first: int) -> list[Entry]:
             )
         else:
             write_arrays(shop.robot, recording, folder, request.rate, digest)
-        seconds = plan.ticks / request.rate
+        frames = recording.ticks
         entries.append(
-            Entry(plan.category, plan.task, plan.variant, plan.name, plan.ticks, seconds, arm)
+            Entry(
+                plan.category,
+                plan.task,
+                plan.variant,
+                plan.name,
+                frames,
+                frames / request.rate,
+                arm,
+            )
         )
     return entries
 

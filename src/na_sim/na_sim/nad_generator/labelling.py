@@ -106,7 +106,7 @@ def finish(batch: Batch, logs: Logs, k: int, times: Array) -> Recording:
     at, wrench = _sensor(plan, logs, k, times, truth, batch.core.dt)
     force, mass = _labels(plan, times, at, wrench, truth)
     leader, leader_velocity = _leader(batch, plan, times)
-    return Recording(
+    recording = Recording(
         plan=plan,
         step_time=times,
         goal_requested=batch.requested[:c, k].copy(),
@@ -128,3 +128,4 @@ def finish(batch: Batch, logs: Logs, k: int, times: Array) -> Recording:
         label_valid=plan.label_valid & settled(plan),
         truth=truth,
     )
+    return recording.trimmed(plan.lead_in)

@@ -200,12 +200,13 @@ def cross_validated_auc(
 def _shuffled(
     views: Sequence[EpisodeView], target: str, rng: np.random.Generator
 ) -> list[NDArray[np.bool_]]:
-    """Labels of other episodes, cut or repeated to length: what chance looks like here."""
+    """Labels of other episodes, turned in time: what chance looks like with so few episodes."""
     order = rng.permutation(len(views))
     out = []
     for k, view in enumerate(views):
         other = views[order[k]].targets[target]
-        out.append(np.resize(other, len(view.targets[target])))
+        turned = np.roll(other, int(rng.integers(len(other))))
+        out.append(np.resize(turned, len(view.targets[target])))
     return out
 
 

@@ -27,7 +27,6 @@ class Carry:
         share: share of the load that hangs on the arm, by protocol.
         valid: whether the label may be used.
         block: whether the fingers hold a block.
-        support_height: tip height [m] at which a load carried from the start is put down.
     """
 
     path: Array
@@ -35,7 +34,6 @@ class Carry:
     share: Array
     valid: NDArray[np.bool_]
     block: NDArray[np.bool_]
-    support_height: float
 
 
 class _Ledger:
@@ -124,7 +122,6 @@ def pick_and_place(shop: Workshop, rng: np.random.Generator, ticks: int, grip: G
         share=_ramp(times, ramps),
         valid=~doubt.flags(times),
         block=flags & grip.holds_block,
-        support_height=float("nan"),
     )
 
 
@@ -133,51 +130,42 @@ def _gripper(q: Array, grip: Grip) -> float | None:
 
 
 def go_up_and_stay(shop: Workshop, rng: np.random.Generator, ticks: int, grip: Grip) -> Carry:
-    """Lift something, stay with it in several places, perhaps put it down."""
+    """Lift something, stay with it in several places, put it down, rest; again and again."""
     times = shop.times(ticks)
     end = ticks / shop.rate
-    height = rng.uniform(*TABLE_HEIGHT)
-    low = with_grip(shop.pose_at(rng, (0.16, 0.28), (height, height)), grip)
-    from_start = rng.uniform() < 0.35
-    begin_at = with_grip(shop.free_pose(rng), grip) if from_start else low
-    stops = Stops(begin_at, shop.pace)
+    stops = Stops(with_grip(shop.free_pose(rng), grip), shop.pace)
     carried, doubt = _Ledger(), _Ledger()
     ramps: list[tuple[float, float, float, float]] = []
-    if from_start:
-        attach = -1.0
-        ramps_start = (-1.0, -0.5)
-        stops.wait(rng.uniform(0.2, 1.5))
-        stops.go(with_grip(shop.free_pose(rng), grip), rng.uniform(0.25, 0.8))
-    else:
-        stops.wait(rng.uniform(0.3, 0.35 * end))
-        attach = stops.time
-        stops.wait(rng.uniform(0.2, 0.6))
-        up = with_grip(shop.move(low, np.array([0.0, 0.0, rng.uniform(0.06, 0.15)])), grip)
-        begin = stops.time
-        lift_end = stops.go(up, rng.uniform(0.2, 0.6))
-        ramps_start = (begin, begin + 0.4 * (lift_end - begin))
-        doubt.add(attach - LIFT_DOUBT, ramps_start[1] + 4.0 * LIFT_DOUBT)
-    last = end * rng.uniform(0.65, 1.3)
-    while stops.time < last:
-        stops.wait(rng.uniform(1.0, 7.0))
-        stops.go(with_grip(shop.free_pose(rng), grip), rng.uniform(0.25, 0.9))
-    over = with_grip(shop.move(low, np.array([0.0, 0.0, 0.08])), grip)
-    stops.go(over, rng.uniform(0.3, 0.8))
-    down_start = stops.time
-    down_end = stops.go(low, rng.uniform(0.2, 0.5))
-    stops.wait(0.3)
-    release = stops.time
-    carried.add(attach, release)
-    ramps.append((*ramps_start, down_start + 0.65 * (down_end - down_start), down_end))
-    doubt.add(down_start + 0.5 * (down_end - down_start), release + LIFT_DOUBT)
     while stops.time < end:
-        stops.wait(rng.uniform(0.5, 3.0))
-        stops.go(with_grip(shop.free_pose(rng), grip), rng.uniform(0.25, 0.9))
+        height = rng.uniform(*TABLE_HEIGHT)
+        low = with_grip(shop.pose_at(rng, (0.16, 0.28), (height, height)), grip)
+        rise = np.array([0.0, 0.0, rng.uniform(0.06, 0.15)])
+        above = with_grip(shop.move(low, rise), grip)
+        stops.go(above, rng.uniform(0.3, 0.8))
+        stops.go(low, rng.uniform(0.2, 0.5))
+        attach = stops.wait(rng.uniform(0.2, 1.5))
+        begin = stops.wait(rng.uniform(0.1, 0.5))
+        lift_end = stops.go(above, rng.uniform(0.2, 0.6))
+        lifted = begin + 0.4 * (lift_end - begin)
+        for _ in range(int(rng.integers(1, 4))):
+            stops.go(with_grip(shop.free_pose(rng), grip), rng.uniform(0.25, 0.9))
+            stops.wait(rng.uniform(1.0, 7.0))
+        stops.go(above, rng.uniform(0.3, 0.8))
+        down_start = stops.time
+        down_end = stops.go(low, rng.uniform(0.2, 0.5))
+        release = stops.wait(rng.uniform(0.1, 0.5))
+        carried.add(attach, release)
+        ramps.append((begin, lifted, down_start + 0.65 * (down_end - down_start), down_end))
+        doubt.add(attach - LIFT_DOUBT, lifted + 4.0 * LIFT_DOUBT)
+        doubt.add(down_start + 0.5 * (down_end - down_start), release + LIFT_DOUBT)
+        stops.go(above, rng.uniform(0.3, 0.8))
+        if rng.uniform() < 0.6:
+            stops.go(with_grip(shop.free_pose(rng), grip), rng.uniform(0.25, 0.9))
+            stops.wait(rng.uniform(0.2, 4.0))
     return Carry(
         path=through(times, stops.stops),
         carried=carried.flags(times),
         share=_ramp(times, ramps),
         valid=~doubt.flags(times),
         block=constant_block(grip, ticks),
-        support_height=float(shop.reach.tip(low)[2]),
     )

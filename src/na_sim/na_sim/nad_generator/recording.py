@@ -82,6 +82,32 @@ class Recording:
     truth: Truth
     extras: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def ticks(self) -> int:
+        """Number of recorded ticks."""
+        return len(self.step_time)
+
+    def trimmed(self, first: int) -> Recording:
+        """The recording from tick `first` on, with times from one tick before it."""
+        if first == 0:
+            return self
+        start = float(self.step_time[first - 1])
+        per_tick: dict[str, Any] = {
+            name: value[first:]
+            for name, value in self.arrays().items()
+            if name not in ("ft_time", "ft_wrench", "step_time")
+        }
+        later = self.ft_time > start
+        truth = Truth(**{name: value[first:] for name, value in self.truth_arrays().items()})
+        return Recording(
+            plan=self.plan,
+            step_time=self.step_time[first:] - start,
+            ft_time=self.ft_time[later] - start,
+            ft_wrench=self.ft_wrench[later],
+            truth=truth,
+            **per_tick,
+        )
+
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Recorded arrays by name, without plan and truth."""
         skip = {"plan", "truth", "extras"}

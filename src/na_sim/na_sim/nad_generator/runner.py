@@ -122,6 +122,7 @@ class Batch:
             f = core.forces[k, PUSH_SLOT]
             f["kind"], f["on_tip"] = KIND_FORCE, int(plan.push.on_tip)
             f["body"], f["point"] = model.body(plan.push.body).id, plan.push.point
+            f["value"] = self.push[0, k]
         if plan.plane is not None:
             f = core.forces[k, PLANE_SLOT]
             f["kind"], f["on_tip"], f["body"] = KIND_PLANE, 1, core.scene.end_effector
@@ -135,16 +136,13 @@ class Batch:
             f["offset"] = plan.band.offset
         set_block(core, k, bool(plan.block[0]))
         if plan.mass[0] > 0.0:
-            self._attach(k, float(plan.mass[0]), plan.support_height)
+            set_payload(core, k, float(plan.mass[0]))
 
     def _attach(self, k: int, mass: float, height: float) -> None:
         """Hang `mass` [kg] on the tip; it stands on a table when the tip is at `height` [m]."""
         core = self.core
         set_payload(core, k, mass)
         f = core.forces[k, SUPPORT_SLOT]
-        f["kind"] = KIND_NONE
-        if np.isnan(height):
-            return
         f["kind"], f["on_tip"], f["body"] = KIND_SUPPORT, 1, core.scene.end_effector
         f["started"] = 0
         f["stiffness"], f["damping"] = SUPPORT_STIFFNESS, SUPPORT_DAMPING
