@@ -17,6 +17,8 @@ from launch.event_handlers import OnProcessExit
 from launch.launch_description_sources import PythonLaunchDescriptionSource
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
+from rclpy.qos import qos_profile_sensor_data
+from sensor_msgs.msg import JointState
 
 from na_core.robot_spec import load_robot_spec
 from na_inference.testing import tiny_metadata, write_tiny_model
@@ -161,3 +163,69 @@ def test_a_recording_is_played_into_the_estimate(
     observer.until(lambda: exits)
     yield
     assert ("bag_replay_node", 0) in exits
+
+
+@launch_pytest.fixture
+def other_driver(exits: list[tuple[str, int]], model: Path) -> LaunchDescription:
+    return LaunchDescription(
+        [
+            *include(
+                "inference.launch.py",
+                exits,
+                model=str(model),
+                joint_states="/their/states",
+                goal="/their/goal",
+                goal_type="JointState",
+                joint_names="['waist=joint1']",
+                effort_unit="mA",
+                voltage="12.0",
+                temperature="35.0",
+                max_age="1.0",
+            ),
+            launch_pytest.actions.ReadyToTest(),
+        ]
+    )
+
+
+@pytest.mark.launch(fixture=other_driver)
+def test_another_drivers_joint_states_become_a_force(
+    observer: Observer, exits: list[tuple[str, int]]
+) -> Iterator[None]:
+    states = observer.listen(NeuralActuatorState, "/neural_actuator/state")
+    joints = observer.node.create_publisher(JointState, "/their/states", qos_profile_sensor_data)
+    goals = observer.node.create_publisher(JointState, "/their/goal", 1)
+    message = JointState(name=["waist", *SPEC.names[1:]], position=[0.1, -0.6, 0.5, 0.9, 0.005])
+    message.velocity, message.effort = [0.0] * 5, [200.0, 100.0, -300.0, 0.0, 0.0]
+    stamp = [time.time_ns()]
+
+    def publish() -> None:
+        stamp[0] = max(stamp[0] + 16_666_667, time.time_ns() - 200_000_000)
+        message.header.stamp.sec, message.header.stamp.nanosec = divmod(stamp[0], 10**9)
+        goals.publish(message)
+        joints.publish(message)
+
+    observer.node.create_timer(1 / 60, publish)
+    observer.until(lambda: states and states[-1].contact.in_contact)
+    force = states[-1].force
+    assert (force.x, force.y, force.z) == pytest.approx((2.0, 1.0, -3.0), rel=1e-3)
+    yield
+    assert exits == [("neural_actuator_node", 0)]
+
+
+@launch_pytest.fixture
+def nothing_declared(exits: list[tuple[str, int]], model: Path) -> LaunchDescription:
+    return LaunchDescription(
+        [
+            *include("inference.launch.py", exits, model=str(model)),
+            launch_pytest.actions.ReadyToTest(),
+        ]
+    )
+
+
+@pytest.mark.launch(fixture=nothing_declared)
+def test_without_declared_units_it_does_not_start(exits: list[tuple[str, int]]) -> Iterator[None]:
+    deadline = time.monotonic() + 60.0
+    while not exits and time.monotonic() < deadline:
+        time.sleep(0.05)
+    yield
+    assert exits == [("neural_actuator_node", 1)]
