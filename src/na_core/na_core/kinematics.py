@@ -83,6 +83,23 @@ class Kinematics:
         )
         return np.asarray(both[:3] @ self.select)
 
+    def axes(self, q: ArrayLike) -> Array:
+        """Axis of every joint (3, n) in base axes at q (n,); of a slide, its direction."""
+        data = self._data
+        pinocchio.computeJointJacobians(self.model, data, self.full(q))
+        columns = np.zeros((3, self.n))
+        for i, name in enumerate(self.names):
+            joint = self.model.joints[self.model.getJointId(name)]
+            column = data.J[:, joint.idx_v]
+            columns[:, i] = column[3:] if np.any(column[3:]) else column[:3]
+        return columns
+
+    def origins(self, q: ArrayLike) -> Array:
+        """Where every joint's frame is (3, n) [m], base axes, at q (n,)."""
+        pinocchio.forwardKinematics(self.model, self._data, self.full(q))
+        places = [self._data.oMi[self.model.getJointId(name)].translation for name in self.names]
+        return np.array(places).T
+
     def gravity(self, q: ArrayLike) -> Array:
         """Efforts (n,) [N·m or N] that hold the arm at rest at q (n,) without external force."""
         full = pinocchio.computeGeneralizedGravity(self.model, self._data, self.full(q))

@@ -159,3 +159,15 @@ def test_a_joint_the_urdf_lacks_is_named() -> None:
 def test_a_bad_configuration_is_refused(q: list[float], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         Kinematics(load_robot_spec("omx")).gravity(q)
+
+
+def test_axes_and_origins_make_the_jacobian(arm: tuple[RobotSpec, Kinematics]) -> None:
+    """A turning joint moves the tip by axis x (tip - origin); a joint of the gripper does not."""
+    spec, kinematics = arm
+    turning = [i for i, joint in enumerate(spec.joints) if joint.role == "arm"]
+    for q in configurations(spec, 5):
+        axes, origins = kinematics.axes(q), kinematics.origins(q)
+        np.testing.assert_allclose(np.linalg.norm(axes, axis=0), 1.0)
+        tip = kinematics.fk(q).position[:, None]
+        expected = np.cross(axes, tip - origins, axis=0)[:, turning]
+        np.testing.assert_allclose(kinematics.jacobian(q)[:, turning], expected, atol=1e-9)

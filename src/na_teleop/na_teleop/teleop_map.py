@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
-import pinocchio
 from numpy.typing import NDArray
 
 from na_core.kinematics import Kinematics
@@ -50,21 +49,12 @@ def mirror_signs(spec: RobotSpec) -> Array:
     Mirroring keeps a turn about y and reverses turns about x and z; the axes are those of the
     joints at zero. ValueError for a joint whose axis has both kinds of components.
     """
-    kinematics = Kinematics(spec)
-    model, data = kinematics.model, kinematics.model.createData()
-    pinocchio.forwardKinematics(model, data, kinematics.full(np.zeros(spec.n)))
+    axes = Kinematics(spec).axes(np.zeros(spec.n))
     signs = np.ones(spec.n)
     for i, joint in enumerate(spec.joints):
         if joint.role == "gripper" or joint.type != "revolute":
             continue
-        number = model.getJointId(joint.name)
-        q = np.zeros(model.nq)
-        q[model.joints[number].idx_q] = 1e-6
-        pinocchio.forwardKinematics(model, data, kinematics.full(np.zeros(spec.n)))
-        before = data.oMi[number].rotation.copy()
-        pinocchio.forwardKinematics(model, data, q)
-        axis = pinocchio.log3(data.oMi[number].rotation @ before.T)
-        axis = axis / np.linalg.norm(axis)
+        axis = axes[:, i]
         if abs(axis[1]) > 0.999:
             continue
         if abs(axis[1]) > 0.05:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pinocchio
 
 from na_core.kinematics import Kinematics
 from na_core.robot_types import RobotSpec
@@ -37,14 +36,8 @@ def way_of(spec: RobotSpec, joint: int, direction: int = 1) -> str:
 
 def _turning(spec: RobotSpec, kinematics: Kinematics, joint: int, direction: int) -> str:
     """Sense of a joint that turns about the arm's own axis, seen from behind it."""
-    step = np.zeros(spec.n)
-    step[joint] = direction * 1e-4
-    here, there = kinematics.fk(spec.home), kinematics.fk(spec.home + step)
-    axis = pinocchio.log3(there.rotation @ here.rotation.T)
-    placements = kinematics.model.createData()
-    pinocchio.forwardKinematics(kinematics.model, placements, kinematics.full(spec.home))
-    number = kinematics.model.getJointId(spec.names[joint])
-    along = here.position - placements.oMi[number].translation
+    axis = direction * kinematics.axes(spec.home)[:, joint]
+    along = kinematics.fk(spec.home).position - kinematics.origins(spec.home)[:, joint]
     clockwise = float(axis @ along) > 0.0
     side = "right (clockwise)" if clockwise else "left (anticlockwise)"
     return f"turning {side} as seen from the base along the gripper"
