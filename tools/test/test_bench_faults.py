@@ -95,11 +95,11 @@ def test_servos_stop_when_their_driver_is_killed_in_motion(
     monkeypatch.setenv("FASTDDS_BUILTIN_TRANSPORTS", "UDPv4")
     result = _fault_kill.kill_driver(family)
     assert result["speed"] > 0.5
-    assert result["way"] < 0.15
+    assert result["way"] < 0.3
     if family == "dynamixel":
         assert result["watchdogs_tripped"] == result["servos"]
-        assert result["tripped_after_s"] < result["watchdog_s"] + 0.15
-        assert result["stopped_after_s"] < result["watchdog_s"] + 0.15
+        assert result["tripped_after_s"] < result["watchdog_s"] + 0.5
+        assert result["stopped_after_s"] < result["watchdog_s"] + 0.5
 
 
 def test_bench_returns_its_keys(capsys: pytest.CaptureFixture[str]) -> None:
