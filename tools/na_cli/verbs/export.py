@@ -28,6 +28,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--stream", action="store_true", help="also write FILE.stream.onnx (one token per tick)"
     )
     parser.add_argument(
+        "--eight-bit", action="store_true", help="with --stream: its large weights in 8 bits"
+    )
+    parser.add_argument(
         "--results", type=Path, metavar="FILE", help="JSON of ./na eval, quoted in the card"
     )
 
@@ -54,7 +57,8 @@ def run(arguments: argparse.Namespace) -> int:
             windows = real_windows(bundle, episodes)
         figures = export(bundle, arguments.out, windows)
         if arguments.stream:
-            figures["stream"] = export_stream(bundle, arguments.out)
+            small = arguments.eight_bit
+            figures["stream"] = export_stream(bundle, arguments.out, small=small)
         card = write_card(bundle, arguments.out, figures, arguments.results)
     except (CheckpointError, DataError, ParityError, ValueError) as error:
         print(f"./na export: {error}", file=sys.stderr)

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from na_core.onnx_metadata import INPUT, OUTPUTS, STATE_INPUT, STATE_OUTPUT, STREAM_SUFFIX
+from na_training.export.eight_bit import eight_bit
 from na_training.export.onnx_file import TOLERANCE, ParityError, difference, random_windows, trace
 from na_training.export.stream_graph import compact_stream
 from na_training.model import Actuator
@@ -50,11 +51,17 @@ def stream_path(path: Path) -> Path:
     return path.with_name(path.name.removesuffix(".onnx") + STREAM_SUFFIX)
 
 
-def export_stream(bundle: Bundle, path: Path) -> float:
+def export_stream(bundle: Bundle, path: Path, *, small: bool = False) -> float:
     """Write NAME.stream.onnx beside the model file `path`.
 
+    Args:
+        bundle: the model.
+        path: the model file.
+        small: write the large weights as 8-bit numbers, after the check with full ones. Faster
+            where memory is the limit; changes the force a little (measure it).
+
     Returns:
-        The largest difference to the stateless model, relative to 1 + |value|.
+        The largest difference to the stateless model, relative to 1 + |value|, before `small`.
 
     Raises:
         ParityError: streaming gives something else than the window does.
@@ -70,7 +77,7 @@ def export_stream(bundle: Bundle, path: Path) -> float:
             f"{target}: streaming and window differ by {worst:.2e}, expected at most "
             f"{TOLERANCE:.0e}"
         )
-    write_atomically(target, data)
+    write_atomically(target, eight_bit(graph).SerializeToString() if small else data)
     return worst
 
 
