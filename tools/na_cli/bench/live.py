@@ -46,6 +46,7 @@ class Listener:
         self.truth: list[tuple[float, ...]] = []
         self.baseline: list[tuple[float, ...]] = []
         self.tares: list[str] = []
+        self.tared_at = float("nan")
         self.validity: Counter[int] = Counter()
         self._pending: Any = None
         self._client = self.node.create_client(Trigger, "neural_actuator_node/tare")
@@ -77,7 +78,10 @@ class Listener:
     def ask_tare(self) -> None:
         """Ask once more unless a request is under way or one succeeded."""
         if self._pending is not None and self._pending.done():
-            self.tares.append(self._pending.result().message)
+            answer = self._pending.result()
+            self.tares.append(answer.message)
+            if answer.success:
+                self.tared_at = time.time()
             self._pending = None
         done = any(text.startswith("tared") for text in self.tares)
         if self._pending is None and not done and self._client.service_is_ready():
@@ -89,6 +93,26 @@ class Listener:
 
         self.node.destroy_node()
         rclpy.try_shutdown()
+
+
+def _tare_effect(trace: Any, spans: Any, tared_at: float) -> list[tuple[str, float | None]]:
+    """Ungated error in free motion before and after the tare [N]."""
+    from na_cli.bench._live_figures import phase_figures
+
+    def error(before: bool) -> float | None:
+        kept = [
+            (start, min(stop, tared_at)) if before else (max(start, tared_at), stop)
+            for start, stop in spans
+            if (start < tared_at if before else stop > tared_at)
+        ]
+        return phase_figures(trace, "", kept).error_ungated if kept else None
+
+    if not np.isfinite(tared_at):
+        return []
+    return [
+        ("ungated |error| in free motion before the tare [N]", error(True)),
+        ("ungated |error| in free motion after the tare [N]", error(False)),
+    ]
 
 
 def _silence(counts: Counter[int]) -> list[tuple[str, float]]:
@@ -214,6 +238,7 @@ def _report(listener: Listener, arguments: argparse.Namespace, model: str) -> di
             ("longest delay [ms]", max(found) if found else None),
             ("false alarms per minute, free and foam", alarms / minutes if minutes else None),
             ("tare", tare),
+            *_tare_effect(trace, spans["free motion"], listener.tared_at),
             *_silence(listener.validity),
         ],
     )
