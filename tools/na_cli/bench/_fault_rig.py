@@ -262,7 +262,7 @@ def _run(rig: Rig, cell: Cell, case: Case, phase: str, folder: Path) -> None:
     refusal = _recover(rig)
     going = rig.state in GOING and all(rig.emulator.torque_enabled().values())
     cell.recovered_after_clear = "yes" if going else "no"
-    notes = [text for text in rig.changes if not text.startswith(("ramping", "following"))]
+    notes = [text for text in rig.changes if not _usual(text)]
     cell.message = (notes[0] if notes else refusal) or "no message"
     if not going:
         cell.outcome = "parked" if rig.state is State.PARKED else "refused"
@@ -273,6 +273,11 @@ def _run(rig: Rig, cell: Cell, case: Case, phase: str, folder: Path) -> None:
         cell.outcome = "held"
     else:
         cell.outcome = "recovered"
+
+
+def _usual(text: str) -> bool:
+    """Whether a line of the log says nothing but that the arm goes on as it should."""
+    return text.startswith(("ramping", "following"))
 
 
 def _suffer(rig: Rig, cell: Cell, case: Case) -> set[State]:
@@ -294,7 +299,7 @@ def _suffer(rig: Rig, cell: Cell, case: Case) -> set[State]:
             signs = {
                 "fault": result.state is State.FAULT,
                 "stale": result.telemetry.stale,
-                "log": len(rig.changes) > seen,
+                "log": any(not _usual(text) for text in rig.changes[seen:]),
                 "late tick": rig.loop.counters.late_ticks > late,
             }
             found = [name for name, shown in signs.items() if shown]
