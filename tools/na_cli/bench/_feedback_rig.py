@@ -10,7 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from na_core.features import Ticks
+from na_core.features.motor import SIGN_SPEED, MotorModel
 from na_core.kinematics import Kinematics
+from na_core.observers import DeadBand, make_estimator
 from na_core.raw_si import JointConversion
 from na_core.robot_types import RobotSpec
 from na_sim.arm_plant import ArmPlant
@@ -20,6 +23,7 @@ from na_sim.plant_interface import ServoCommands
 from na_teleop.goal_shaping import GoalShaper
 from na_teleop.leader_aids.aids import LeaderAids
 from na_teleop.leader_aids.config import AidsConfig
+from na_teleop.leader_aids.motor import friction_torques, torque_constants
 
 Array = NDArray[np.float64]
 
@@ -27,6 +31,8 @@ REST, REACH, HOLD, BACK = 1.2, 1.5, 3.0, 1.5  # s; the phases of a trial
 PRESS = 0.03  # m that the hand aims behind the wall
 CURRENT_LIMIT = 1193  # factory Current Limit of an XM430
 PWM_LIMIT = 885
+VISCOUS, ROTOR = 0.035, 0.0055  # N·m·s/rad, kg·m² of one servo
+GATE = DeadBand(3.0, 2.0)  # N; friction alone makes an observer of currents say 1 to 2 N
 
 
 @dataclass(frozen=True)
@@ -42,6 +48,9 @@ class Trial:
         noise: standard deviation of the estimate per axis [N].
         hand: stiffness of the hand's hold [N·m/rad]; 12 is a firm hold, 3 a loose one.
         stiffness, damping: of the wall [N/m], [N·s/m].
+        observer: estimate the force from the follower's own readings with this observer of
+            na_core (its `smoothing` and `noise` are then its own); empty: the true force, smoothed
+            and noisy.
         aids: changes to the aids' defaults.
 
     """
@@ -56,6 +65,7 @@ class Trial:
     stiffness: float = 20000.0
     damping: float = 40.0
     seed: int = 0
+    observer: str = ""
     aids: dict[str, Any] = field(default_factory=dict)
 
 
@@ -95,6 +105,19 @@ class Traces:
         """Ticks of the hold, its first `margin` seconds left out."""
         begin = REST + REACH + margin
         return np.asarray((self.time >= begin) & (self.time <= REST + REACH + HOLD))
+
+
+def motor_of(spec: RobotSpec) -> MotorModel:
+    """Motor constants of an XM430-W350 arm as a calibration would roughly find them."""
+    ratio = np.array([joint.ratio for joint in spec.joints])
+    return MotorModel(
+        torque_constant=torque_constants(spec) / ratio,
+        offset=np.zeros(spec.n),
+        coulomb=friction_torques(spec) / ratio,
+        viscous=VISCOUS / ratio**2,
+        rotor=ROTOR / ratio**2,
+        sign_speed=SIGN_SPEED * ratio,
+    )
 
 
 class HandPath:
@@ -161,6 +184,11 @@ class Pair:
         self.shaper.reset(np.array(spec.home), 0.0)
         self._rng = np.random.default_rng([trial.seed, 0xFEED])
         self._estimate = np.zeros(3)
+        self._observer = (
+            make_estimator(trial.observer, spec, 1.0 / trial.rate, motor_of(spec), GATE)
+            if trial.observer
+            else None
+        )
         self._sent: deque[tuple[float, Array]] = deque()
 
     def _build_wall(self) -> None:
@@ -219,7 +247,7 @@ class Pair:
             self.leader.advance(now, leader_commands)
             self.follower.advance(now, self._follower_commands(goal))
             q, v = self.read_leader()
-            self._feed(now)
+            self._feed(now, goal)
             out = self.aids.step(now, q, v)
             leader_commands = self.leader_commands(out.current)
             goal = self.shaper.shape(q, now).sent  # reaches the follower one tick later
@@ -227,17 +255,34 @@ class Pair:
         time, leader, follower, wall, hand, rendered, energy = np.array(rows).T
         return Traces(time, leader, follower, wall, hand, rendered, energy, self.wall)
 
-    def _feed(self, now: float) -> None:
-        """The follower's estimator: smoothed, noisy, and late by `delay`."""
+    def _feed(self, now: float, goal: Array) -> None:
+        """The follower's estimate, late by `delay`."""
+        self._sent.append((now, self._estimated(goal)))
+        while self._sent and self._sent[0][0] <= now - self.trial.delay + 1e-9:
+            _, force = self._sent.popleft()
+            self.aids.feedback.feed(force, self.spec.base_frame, now)
+
+    def _estimated(self, goal: Array) -> Array:
+        """External force on the follower (3,) [N] as an estimator would have it now."""
+        if self._observer is not None:
+            return np.array(self._observer.step(self._follower_ticks(goal)).gated)
         true = np.array(self.follower.core.forces[0][0]["force"])
         step = 1.0 / self.trial.rate
         share = step / (self.trial.smoothing + step)
         self._estimate = self._estimate + share * (true - self._estimate)
-        noisy = self._estimate + self.trial.noise * self._rng.standard_normal(3)
-        self._sent.append((now, noisy))
-        while self._sent and self._sent[0][0] <= now - self.trial.delay + 1e-9:
-            _, force = self._sent.popleft()
-            self.aids.feedback.feed(force, self.spec.base_frame, now)
+        return np.asarray(self._estimate + self.trial.noise * self._rng.standard_normal(3))
+
+    def _follower_ticks(self, goal: Array) -> Ticks:
+        """One tick of the follower's telemetry."""
+        read, convert = self.follower.readings(), self.convert
+        return Ticks.of(
+            position=convert.position_from_raw(read.present_position),
+            velocity=convert.velocity_from_raw(read.present_velocity),
+            goal=goal,
+            current=convert.current_from_raw(read.present_current),
+            voltage=convert.voltage_from_raw(read.present_input_voltage),
+            temperature=convert.temperature_from_raw(read.present_temperature),
+        )
 
     def _row(self, now: float, out: Any) -> list[float]:
         leader, follower = self.leader.position, self.follower.position

@@ -72,6 +72,8 @@ def settings(quick: bool, seed: int) -> dict[str, Trial]:
         "strong": replace(plain, aids=STRONG),
         "strong, late 150 ms, loose hand": replace(plain, delay=0.15, hand=3.0, aids=STRONG),
         "strong, 200 Hz": replace(plain, rate=200.0, aids=STRONG),
+        "observer": replace(plain, observer="gmo", delay=1.0 / 60.0),
+        "strong, observer": replace(plain, observer="gmo", delay=1.0 / 60.0, aids=STRONG),
     }
 
 
