@@ -65,6 +65,13 @@ def make_baseline(spec: RobotSpec, dt: float, values: Mapping[str, Any]) -> Forc
         settings = json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise ValueError(f"parameter baseline_settings {path!r}: {error}") from error
+    if isinstance(settings, dict) and name in settings:
+        settings = settings[name]  # a file of several observers, by name
+    if not isinstance(settings, dict):
+        raise ValueError(
+            f"parameter baseline_settings {path!r}: holds no settings of {name!r}; expected what "
+            "./na bench accuracy --settings writes"
+        )
     return estimator_from_json({**settings, "name": name}, spec)
 
 
