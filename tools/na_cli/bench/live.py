@@ -23,6 +23,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seconds", type=float, default=85.0, help="length (default 85)")
     parser.add_argument("--model", type=Path, metavar="FILE.onnx", help="default: the committed")
     parser.add_argument("--baseline", default="gmo", help="classical observer beside it")
+    parser.add_argument(
+        "--baseline-settings", default="", metavar="FILE", help="of ./na bench accuracy --settings"
+    )
     parser.add_argument("--seed", type=int, default=0, help="of the operator")
     parser.add_argument("--out", type=Path, metavar="FILE.png", help="picture of the force trace")
 
@@ -145,7 +148,10 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
             60.0,
             model,
             scene="demo",
-            estimate={"baseline": arguments.baseline},
+            estimate={
+                "baseline": arguments.baseline,
+                "baseline_settings": arguments.baseline_settings,
+            },
             record=False,
             seed=arguments.seed,
         )
