@@ -120,6 +120,21 @@ def test_old_firmware_without_sync_read_is_asked_one_by_one(make: Maker) -> None
     assert "one by one" in note
 
 
+def test_servos_that_were_away_for_a_moment_are_not_taken_for_old_firmware(make: Maker) -> None:
+    arm = make()
+    bus = arm.bus(latency_s=0.02)
+    bus.open()
+    for missed in range(1, 6):
+        arm.log.mute = set(IDS)
+        for _ in range(missed):
+            arm.clock.sleep(1 / 60)
+            assert not bus.read().valid.any()
+        arm.log.mute = set()
+        arm.clock.sleep(1 / 60)
+        assert bus.read().valid.all()
+    assert bus.take_notes() == []
+
+
 def test_a_servo_of_this_family_cannot_be_restarted_over_the_bus(make: Maker) -> None:
     bus = make().bus()
     with pytest.raises(ServoError, match="supply off and on"):

@@ -185,7 +185,9 @@ class FeetechBus(RegisterBus):
 
     def _try_single(self) -> None:
         """Find out whether servos that ignore a sync read answer a plain one."""
-        if any(self.line.read_once(id, READ_ADDRESS, READ_LENGTH) for id in self.ids):
+        answer = any(self.line.read_once(id, READ_ADDRESS, READ_LENGTH) for id in self.ids)
+        # They may have come back this moment, after a restart: then they hear a sync read too.
+        if answer and not self.line.sync_read(self.ids, READ_ADDRESS, READ_LENGTH):
             self._single = True
             self.notes.append(
                 f"servos on {self.port} answer single reads but not sync read: asking them one by "
