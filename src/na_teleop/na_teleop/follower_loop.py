@@ -360,7 +360,9 @@ class FollowerLoop:
             return
         try:
             self.bus.open()
-        except PortError:
+        except PortError as error:
+            if self._reopen_wait == REOPEN_FIRST_S:
+                self._note(str(error))  # names the ports there are: it may have another name now
             self._reopen_wait = min(2.0 * self._reopen_wait, REOPEN_LAST_S)
             self._reopen_at = now + self._reopen_wait
         else:
