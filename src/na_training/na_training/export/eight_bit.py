@@ -9,6 +9,9 @@ from onnx import helper, numpy_helper
 
 BLOCK = 64  # weights that share one scale
 SMALLEST = 96  # inner size below which a product stays as it is
+KEPT = ("heads", "side")
+"""Beginnings of the names of products that stay as they are: with them in 8 bits the contact error of
+a trained model grew by 1 to 2 %, without them by 0.01 %."""
 WEIGHTS_KEY = "weights"
 """Metadata key of such a graph; its value is "int8"."""
 
@@ -26,7 +29,8 @@ def eight_bit(model: onnx.ModelProto) -> onnx.ModelProto:
     nodes = []
     for node in graph.node:
         weight = stored.get(node.input[1]) if node.op_type == "Gemm" else None
-        if weight is None or weight.dims[0] < SMALLEST:
+        kept = weight is None or weight.dims[0] < SMALLEST or node.name.startswith(KEPT)
+        if kept or weight is None:
             nodes.append(node)
             continue
         values = numpy_helper.to_array(weight)
