@@ -4,54 +4,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from na_cli import training_packages
 from na_cli.registry import UsageError, run_verb
-
-
-class _Done:
-    def __init__(self, code: int) -> None:
-        self.returncode = code
-
-
-def test_missing_packages_are_installed_from_the_pins_with_a_message(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    answers = [["torch"], []]
-    monkeypatch.setattr(training_packages, "missing_modules", lambda: answers.pop(0))
-    commands: list[list[str]] = []
-
-    def fake(command: list[str], **_: Any) -> _Done:
-        commands.append(command)
-        return _Done(0)
-
-    monkeypatch.setattr(subprocess, "run", fake)
-    training_packages.ensure_training_packages()
-    assert commands[0][:4] == [sys.executable, "-m", "pip", "install"]
-    assert commands[0][-1].endswith("requirements/train.txt")
-    assert "training needs torch" in capsys.readouterr().out
-
-
-def test_a_failed_installation_says_what_to_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(training_packages, "missing_modules", lambda: ["torch"])
-    monkeypatch.setattr(subprocess, "run", lambda *_, **__: _Done(1))
-    with pytest.raises(UsageError, match=r"download\.pytorch\.org/whl/cpu"):
-        training_packages.ensure_training_packages()
-
-
-def test_every_module_named_is_pinned() -> None:
-    root = Path(__file__).resolve().parents[2]
-    text = (root / training_packages.REQUIREMENTS).read_text(encoding="utf-8")
-    names = {"sklearn": "scikit-learn"}
-    for module in training_packages.MODULES:
-        assert f"\n{names.get(module, module)}==" in text
 
 
 def episode(folder: Path, name: str, mass: float, seed: int) -> None:
