@@ -63,7 +63,7 @@ def _measure(folder: Path, arguments: argparse.Namespace) -> dict[str, Any]:
     torch.set_num_threads(1)
     bundle = untrained_bundle("query")
     spec = bundle.spec
-    path = arguments.model or export_untrained(folder, "query")
+    path = _with_stream(arguments.model, folder, spec) or export_untrained(folder, "query")
     window = load_model(path, spec, streaming=False)
     stream = load_model(path, spec)
     full = load_model(export_untrained(folder, "full"), spec, streaming=False)
@@ -73,6 +73,7 @@ def _measure(folder: Path, arguments: argparse.Namespace) -> dict[str, Any]:
     mean, scale = window.metadata.feature_mean, window.metadata.feature_scale
     ticks = mean + scale * rng.normal(size=(256, size))
     network = bundle.model.eval()
+    plain = rng.normal(size=(256, full.metadata.features))
     batch32 = rng.normal(size=(32, 9, size)).astype(np.float32)
     session = new_session(str(path))
     small = torch.zeros(1, 9, bundle.features.size)
@@ -85,7 +86,7 @@ def _measure(folder: Path, arguments: argparse.Namespace) -> dict[str, Any]:
         "batch1": lambda index: window.runner.push(ticks[index % 256]),
         "stream": lambda index: stream.runner.push(ticks[index % 256]),
         "stream8": lambda index: eight.runner.push(ticks[index % 256]),
-        "full": lambda index: full.runner.push(ticks[index % 256]),
+        "full": lambda index: full.runner.push(plain[index % 256]),
         "batch32": lambda index: session.run(None, {"features": batch32}),
         "torch": torch_call,
         "tick": _whole_tick(stream, spec),
@@ -114,6 +115,24 @@ def _measure(folder: Path, arguments: argparse.Namespace) -> dict[str, Any]:
     }
     _print(result, {name: float(np.mean(values)) for name, values in times.items()}, p50, p95)
     return result
+
+
+def _with_stream(path: Path | None, folder: Path, spec: Any) -> Path | None:
+    """A copy of the model asked for with a streaming graph beside it; None without one."""
+    import shutil
+
+    from na_training.export.stream import export_stream, stream_path
+    from na_training.training.load import load_model
+
+    if path is None:
+        return None
+    copy = folder / path.name
+    shutil.copyfile(path, copy)
+    if stream_path(path).is_file():
+        shutil.copyfile(stream_path(path), stream_path(copy))
+    else:
+        export_stream(load_model(path, spec), copy)
+    return copy
 
 
 def _eight_bit_copy(path: Path, folder: Path) -> Path:

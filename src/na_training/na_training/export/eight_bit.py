@@ -10,8 +10,8 @@ from onnx import helper, numpy_helper
 BLOCK = 64  # weights that share one scale
 SMALLEST = 96  # inner size below which a product stays as it is
 KEPT = ("heads", "side")
-"""Beginnings of the names of products that stay as they are: with them in 8 bits the contact error of
-a trained model grew by 1 to 2 %, without them by 0.01 %."""
+"""Beginnings of the names of products that stay as they are: with them in 8 bits the contact error
+of a trained model grew by 1 to 2 %, without them by 0.01 %."""
 WEIGHTS_KEY = "weights"
 """Metadata key of such a graph; its value is "int8"."""
 
