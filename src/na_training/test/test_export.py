@@ -15,11 +15,17 @@ onnxruntime = pytest.importorskip("onnxruntime", reason="needs onnxruntime")
 from toy_data import DT, SPEC, toy_set  # noqa: E402
 
 from na_core.features import make_feature_set  # noqa: E402
+from na_training.evaluation.metrics import coverage  # noqa: E402
+from na_training.evaluation.predict import predict_all  # noqa: E402
 from na_training.export import onnx_file  # noqa: E402
 from na_training.export.card import write_card  # noqa: E402
 from na_training.export.metadata import REQUIRED, MetadataError, check_metadata  # noqa: E402
 from na_training.export.stream import export_stream, stream_path  # noqa: E402
-from na_training.export.thresholds import choose_thresholds, real_windows  # noqa: E402
+from na_training.export.thresholds import (  # noqa: E402
+    calibrate_variance,
+    choose_thresholds,
+    real_windows,
+)
 from na_training.model import MODELS, model_config  # noqa: E402
 from na_training.training.bundle import Bundle, new_model  # noqa: E402
 from na_training.training.config import TrainConfig  # noqa: E402
@@ -111,6 +117,28 @@ def test_the_card_names_data_and_limits(exported, tmp_path: Path) -> None:
     card = write_card(bundle, path, {"random": 1e-6, "bytes": 5e6}).read_text(encoding="utf-8")
     for words in ("ab" * 32, "5.00 MB", "joint3", "surrogate", "Apache-2.0"):
         assert words in card
+
+
+def test_the_variance_is_scaled_to_cover_what_it_promises() -> None:
+    bundle = make("query")
+    episodes = toy_set(4, length=120)
+    before = predict_all(bundle.model, bundle.features, episodes)
+    factor = calibrate_variance(bundle, episodes, before)
+    after = predict_all(bundle.model, bundle.features, episodes)
+    np.testing.assert_allclose(after[1].deviation[20], factor * before[1].deviation[20], rtol=1e-4)
+    touching = np.concatenate([e.contact for e in episodes]) == 1.0
+    figures = coverage(
+        *(
+            np.concatenate(rows)[touching]
+            for rows in (
+                [p.force for p in after],
+                [p.deviation for p in after],
+                [e.force for e in episodes],
+            )
+        )
+    )
+    assert figures["within_68"] == pytest.approx(0.68, abs=0.01)
+    assert calibrate_variance(bundle, [], []) == 1.0
 
 
 def test_thresholds_keep_free_frames_out() -> None:

@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         default=[],
         metavar="DIR",
-        help="recordings for the parity check on real windows and for the gate thresholds",
+        help="recordings that were not trained on: gate thresholds, scale of the variance, parity",
     )
     parser.add_argument(
         "--stream", action="store_true", help="also write FILE.stream.onnx (one token per tick)"
@@ -40,10 +40,15 @@ def run(arguments: argparse.Namespace) -> int:
     ensure_training_packages()
     from na_core.robot_spec import load_robot_spec
     from na_training.data import DataError, read_folders
+    from na_training.evaluation.predict import predict_all
     from na_training.export.card import write_card
     from na_training.export.onnx_file import ParityError, export
     from na_training.export.stream import export_stream
-    from na_training.export.thresholds import choose_thresholds, real_windows
+    from na_training.export.thresholds import (
+        calibrate_variance,
+        choose_thresholds,
+        real_windows,
+    )
     from na_training.training.checkpoint import CheckpointError
     from na_training.training.load import load_model
 
@@ -53,7 +58,10 @@ def run(arguments: argparse.Namespace) -> int:
         windows = None
         if arguments.data:
             episodes = read_folders(arguments.data, spec)
-            bundle.gate_thresholds = choose_thresholds(bundle, episodes)
+            predictions = predict_all(bundle.model, bundle.features, episodes)
+            bundle.gate_thresholds = choose_thresholds(bundle, episodes, predictions)
+            factor = calibrate_variance(bundle, episodes, predictions)
+            bundle.provenance["deviation_factor"] = round(factor, 4)
             windows = real_windows(bundle, episodes)
         figures = export(bundle, arguments.out, windows)
         if arguments.stream:
