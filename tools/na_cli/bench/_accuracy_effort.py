@@ -58,6 +58,7 @@ def judge(
         )
     )
     rigid = facts.rigid
+    designed = _excitation(spec, bench)
     figures["effort"] = {
         "scores": scores,
         "seconds": {item.name: item.seconds for item in models},
@@ -66,6 +67,7 @@ def judge(
         "columns": len(rigid.regressor.names),
         "condition": rigid.condition,
         "process_95": facts.inside,
+        "excitation": {"start": designed[1], "designed": designed[0]},
         "smallest_pseudo_inertia": facts.body.smallest_eigenvalue(),
         "base_parameters": rigid.base.describe(rigid.regressor.names),
     }
@@ -77,13 +79,15 @@ def judge(
                 ["columns of the regressor, friction included", len(rigid.regressor.names)],
                 ["rank: base parameters", rigid.base.rank],
                 ["condition number of the fit", rigid.condition],
+                ["the same of a random periodic path, columns scaled", designed[1]],
+                ["and of the designed excitation path", designed[0]],
                 ["smallest eigenvalue of a pseudo-inertia", facts.body.smallest_eigenvalue()],
                 ["Gaussian process: within its 95 % band", facts.inside],
             ],
         )
     )
     _collisions(motor, bench, facts, validation, suites, tuned, model, figures, tables)
-    _condition(spec, training, suites, figures, tables)
+    _condition(spec, training, suites, model, figures, tables)
 
 
 def _collisions(
@@ -134,8 +138,22 @@ def _collisions(
     )
 
 
+def _excitation(spec: Any, bench: Any) -> tuple[float, float]:
+    """Condition numbers of a designed path of ten seconds and of the random one it began as."""
+    from na_training.classical.excitation import design_excitation
+
+    speed = np.array(spec.velocity_limit[bench.arm])
+    _, ending, start = design_excitation(bench.regressor, speed=speed, evaluations=300)
+    return ending, start
+
+
 def _condition(
-    spec: Any, training: Sequence[Any], suites: Mapping[str, Any], figures: Any, tables: Any
+    spec: Any,
+    training: Sequence[Any],
+    suites: Mapping[str, Any],
+    model: Any,
+    figures: Any,
+    tables: Any,
 ) -> None:
     from na_training.evaluation.condition import baseline_figures
     from na_training.evaluation.report import Table
@@ -144,6 +162,8 @@ def _condition(
     for suite in ("condition", "restricted_unseen"):
         for joint, name in enumerate(spec.names):
             found = baseline_figures(training, suites.get(suite, []), joint)
+            if found and model is not None and name in model.supervised:
+                found["learned, after 3 s"] = _learned_condition(model, suites[suite], joint)
             if found:
                 section[f"{suite}/{name}"] = found
                 keys = ("accuracy", "precision", "recall", "auc")
@@ -151,11 +171,26 @@ def _condition(
     figures["condition"] = section
     tables.append(
         Table(
-            "condition, pieces of 3 s (restricted = positive)",
+            "condition, pieces of 3 s, learned per tick (restricted = positive)",
             ["suite", "joint", "method", "accuracy", "precision", "recall", "AUC"],
             rows,
         )
     )
+
+
+def _learned_condition(model: Any, members: Sequence[Any], joint: int) -> dict[str, float]:
+    from na_training.evaluation.condition import SECONDS
+    from na_training.evaluation.metrics import binary_figures
+    from na_training.evaluation.predict import predict_all
+
+    scores, labels = [], []
+    for episode, found in zip(
+        members, predict_all(model.model, model.features, members), strict=True
+    ):
+        warm = episode.time - episode.time[0] >= SECONDS
+        scores.append(found.condition[warm, joint])
+        labels.append(np.full(int(warm.sum()), episode.restricted[joint]))
+    return binary_figures(np.concatenate(scores), np.concatenate(labels))
 
 
 def planted(spec: Any, figures: dict[str, Any], tables: Any) -> None:

@@ -4,7 +4,8 @@
 Inputs and scales follow the actuator-network settings of Isaac Lab: an MLP sees, per joint, the
 entries `input_idx` (ticks back, 0 = now) of a history of errors times `pos_scale`, then of speeds
 times `vel_scale`; an LSTM sees the present pair and carries its state. The output times
-`torque_scale` is the effort. One network serves every joint.
+`torque_scale` is the effort. A network serves all joints whose recordings it is given: joints that
+are loaded differently want one each.
 """
 
 from __future__ import annotations
@@ -125,7 +126,7 @@ def fit_actuator_network(
     piece: int = 64,
     settings: FitSettings | None = None,
 ) -> ActuatorNetwork:
-    """Fit one network for all joints.
+    """Fit one network for the joints of the recordings.
 
     Args:
         kind: "mlp" or "lstm".

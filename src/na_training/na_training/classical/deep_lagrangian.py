@@ -107,7 +107,7 @@ def fit_deep_lagrangian(
     samples: Samples, *, width: int = 48, settings: FitSettings | None = None
 ) -> DeepLagrangian:
     """Fit to measured efforts, smooth-L1 in units of each joint's deviation."""
-    settings = settings or FitSettings(epochs=60, rate=5e-3, weight_decay=1e-5)
+    settings = settings or FitSettings(epochs=60, rate=5e-3, weight_decay=1e-5, updates=2500)
     torch.manual_seed(settings.seed)
     scale = np.maximum(samples.effort.std(axis=0), 1e-9)
     network = LagrangianNetwork(samples.q.shape[1], scale, width)

@@ -32,7 +32,7 @@ SMOOTH = 0.14  # s, filter without delay behind velocities and accelerations
 MAXIMUM = 9000
 """Rows that the fits get; more changes nothing but the time."""
 
-HISTORIES = ((0, 1, 2), (0, 4, 8))
+HISTORIES = ((0, 1, 2), (0, 8, 16))
 """Histories that the MLP actuator network may see [ticks back]."""
 
 T = TypeVar("T")
@@ -147,16 +147,30 @@ class EffortBench:
     def _add_actuator(
         self, models: list[EffortModel], kind: str, training: Sequence[Episode]
     ) -> None:
+        """One network per joint: their loads, and so what an error means, differ too much."""
         recordings = [(e, v, s.effort) for s, e, v in self.pieces(training)]
         keep = max(sum(len(r[0]) for r in recordings) // (3 * MAXIMUM), 1)
-        network, seconds = _timed(lambda: fit_actuator_network(kind, recordings[::keep], self.dt))
+        some = recordings[::keep]
+        joints = range(len(self.arm))
+        networks, seconds = _timed(
+            lambda: [self._actuator(kind, [_joint(r, j) for r in some]) for j in joints]
+        )
 
         def estimate(episodes: Sequence[Episode]) -> Array:
-            return np.concatenate([network.predict(e, v) for _, e, v in self.pieces(episodes)])
+            rows = []
+            for _, error, speed in self.pieces(episodes):
+                one = [
+                    network.predict(error[:, j : j + 1], speed[:, j : j + 1])
+                    for j, network in enumerate(networks)
+                ]
+                rows.append(np.concatenate(one, axis=1))
+            return np.concatenate(rows)
 
-        row = np.zeros((1, len(self.arm)))
-        _, spent = _timed(lambda: [network.predict(row, row) for _ in range(50)])
-        name = f"actuator network ({kind.upper()})"
+        row = np.zeros((1, 1))
+        _, spent = _timed(
+            lambda: [network.predict(row, row) for _ in range(50) for network in networks]
+        )
+        name = f"actuator networks ({kind.upper()})"
         models.append(EffortModel(name, estimate, seconds, spent / 50 * 1e6))
 
     def _actuator(self, kind: str, recordings: list[tuple[Array, Array, Array]]) -> ActuatorNetwork:
@@ -170,7 +184,7 @@ class EffortBench:
             return float(np.mean([np.abs(network.predict(e, v) - f).mean() for e, v, f in held]))
 
         tried = [
-            fit_actuator_network(kind, rest, self.dt, input_idx=index, settings=FitSettings(30))
+            fit_actuator_network(kind, rest, self.dt, input_idx=index, settings=FitSettings(20))
             for index in HISTORIES
         ]
         return min(tried, key=error)
@@ -195,6 +209,11 @@ class Facts:
     rigid: RigidBodyModel
     body: PhysicalModel
     inside: float
+
+
+def _joint(recording: tuple[Array, Array, Array], joint: int) -> tuple[Array, Array, Array]:
+    error, speed, effort = (part[:, joint : joint + 1] for part in recording)
+    return error, speed, effort
 
 
 def _share(estimate: Array, target: Array, spread: Array) -> float:

@@ -21,7 +21,8 @@ class FitSettings:
 
     Attributes:
         epochs: passes over the data.
-        batch: rows per update.
+        batch: rows per update; at most an eighth of the data.
+        updates: at least so many updates, by more passes where the data are few.
         rate: learning rate at the start [1].
         weight_decay: of AdamW.
         seed: of weights and shuffling.
@@ -32,6 +33,7 @@ class FitSettings:
     rate: float = 3e-3
     weight_decay: float = 1e-4
     seed: int = 0
+    updates: int = 0
 
 
 def tensor(values: Array) -> Tensor:
@@ -57,17 +59,20 @@ def fit(
     """
     generator = torch.Generator().manual_seed(settings.seed)
     rows = len(training[0])
-    steps = max(rows // settings.batch, 1) * settings.epochs
+    batch = max(min(settings.batch, rows // 8), 1)
+    each = max(rows // batch, 1)
+    epochs = max(settings.epochs, -(-settings.updates // each))
+    steps = each * epochs
     optimizer = torch.optim.AdamW(
         network.parameters(), lr=settings.rate, weight_decay=settings.weight_decay
     )
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
     best, kept = float("inf"), copy.deepcopy(network.state_dict())
-    for _ in range(settings.epochs):
+    for _ in range(epochs):
         network.train()
         order = torch.randperm(rows, generator=generator)
-        for first in range(0, max(rows - settings.batch + 1, 1), settings.batch):
-            index = order[first : first + settings.batch]
+        for first in range(0, rows - batch + 1, batch):
+            index = order[first : first + batch]
             optimizer.zero_grad(set_to_none=True)
             value = loss(network, tuple(part[index] for part in training))
             value.backward()
