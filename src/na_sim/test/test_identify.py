@@ -171,7 +171,7 @@ def test_our_fit_beats_m6_on_runs_it_has_not_seen() -> None:
     assert BAM is not None
     runs = load_runs(BAM / "raw")
     training, held = split(runs, "gain", "200")
-    result = fit(training, "m6", seed=0, generations=100)
+    result = fit(training, "m6", seed=0, generations=60)
     models = [bam_model(BAM / "params" / f"xl330_{name}.json") for name in ("m1", "m6")]
     rows = compare(held, [*models, our_model(result.values, "m6")], [run.name for run in held])
     found = ratios(rows, "m1 published", held_out=True)
