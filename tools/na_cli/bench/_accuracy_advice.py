@@ -16,10 +16,10 @@ soon as joints move together.
 
 For effort and simulation, identify the rigid bodies together with friction; use the possible-
 bodies solution wherever a simulator must run on the result, and add a network only for what is
-left over, clipped. An actuator network needs no robot model and sees loads through the position
-error: it is the one to put into a reinforcement-learning simulator. A Deep Lagrangian network
-is for an arm whose file is missing, a Gaussian process for when the error bar matters more than
-the microseconds.
+left over, clipped. An actuator network needs no robot model, and a recurrent one remembers how
+friction was left: it is the one to put into a reinforcement-learning simulator. A Deep
+Lagrangian network is for an arm whose file is missing, a Gaussian process for when the error
+bar matters more than the microseconds.
 
 The learned force estimate costs labelled recordings of this very arm. Where it does not beat
 the tuned observer with memory in the tables above, use the observer."""
