@@ -184,6 +184,19 @@ def test_other_memory_features_take_over_the_encoder_alone(episodes, tmp_path: P
         trainer_for(episodes, tmp_path / "q", 1, init=tmp_path / "p", config={"model": "query"})
 
 
+def test_the_effort_head_can_be_trained_alone(episodes, tmp_path: Path) -> None:
+    config = {"train_only": "effort", "measured_batch": 0, "heads_share": 0.0}
+    trainer = trainer_for(episodes, tmp_path / "run", 2, config=config)
+    before = {name: value.clone() for name, value in trainer.bundle.model.state_dict().items()}
+    trainer.run()
+    changed = {
+        name
+        for name, value in trainer.bundle.model.state_dict().items()
+        if not torch.equal(value, before[name])
+    }
+    assert changed and all(name.startswith("heads.effort.") for name in changed)
+
+
 def test_an_update_with_bad_numbers_is_skipped() -> None:
     layer = torch.nn.Linear(1, 1)
     optimizer = torch.optim.SGD(layer.parameters(), lr=1.0)

@@ -44,6 +44,9 @@ class TrainConfig:
     threads: int = _number(1, 1, 256, "processor threads of torch")
     val_share: float = _number(0.1, 0.0, 0.5, "part of the split groups kept for validation")
 
+    train_only: str = _choice(
+        "all", ("all", "effort"), "weights of the part with rollouts: all, or the effort head alone"
+    )
     horizons: tuple[int, ...] = field(
         default=(8, 16, 32, 64, 128),
         metadata={

@@ -92,6 +92,9 @@ class Trainer:
         self.judge_seconds = judge_seconds
         self.clock = clock
         self.progress = Progress()
+        if config.train_only == "effort":
+            for name, parameter in bundle.model.named_parameters():
+                parameter.requires_grad_(name.startswith("heads.effort."))
         self._heads_objective: HeadsObjective | None = None
         self._heads_entered = False
         decayed = [p for p in bundle.model.parameters() if p.dim() > 1]
