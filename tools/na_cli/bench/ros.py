@@ -102,12 +102,13 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
         try:
             listener = Listener()
             begin = time.monotonic()
-            while len(listener.wrenches) < 3 * arguments.rate:
+            # States come also while the estimate is silent, for example at a rate not kept.
+            while len(listener.states) < 3 * arguments.rate:
                 listener.spin(0.5)
                 rig.check()
                 if time.monotonic() - begin > START_TIMEOUT:
                     raise TimeoutError(
-                        f"no wrench within {START_TIMEOUT:g} s: {rig.log('neural_actuator_node')}"
+                        f"no estimate within {START_TIMEOUT:g} s: {rig.log('neural_actuator_node')}"
                     )
             for heard in (listener.telemetry, listener.states, listener.wrenches):
                 heard.clear()
