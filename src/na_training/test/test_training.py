@@ -185,7 +185,8 @@ def test_other_memory_features_take_over_the_encoder_alone(episodes, tmp_path: P
 
 
 def test_the_effort_head_can_be_trained_alone(episodes, tmp_path: Path) -> None:
-    config = {"train_only": "effort", "measured_batch": 0, "heads_share": 0.0}
+    config = {"train_only": "effort", "measured_batch": 0, "rollout_every": 1}
+    config["heads_share"] = 0.0
     trainer = trainer_for(episodes, tmp_path / "run", 2, config=config)
     before = {name: value.clone() for name, value in trainer.bundle.model.state_dict().items()}
     trainer.run()

@@ -96,6 +96,7 @@ class TrainConfig:
     def __post_init__(self) -> None:
         for entry in fields(self):
             _check(entry.name, getattr(self, entry.name), entry.metadata)
+        self._check_work()
         if len(self.horizons) != len(self.horizon_shares) or not self.horizons:
             raise ConfigError(
                 f"horizon_shares = {self.horizon_shares}, expected {len(self.horizons)} numbers, "
@@ -104,6 +105,13 @@ class TrainConfig:
         if not math.isclose(sum(self.horizon_shares), 1.0, abs_tol=1e-6):
             raise ConfigError(
                 f"horizon_shares = {self.horizon_shares}, expected numbers that sum to 1"
+            )
+
+    def _check_work(self) -> None:
+        if self.measured_batch == 0 and self.rollout_every > 1:
+            raise ConfigError(
+                f"rollout_every = {self.rollout_every}, expected 1 while measured_batch is 0: some "
+                "updates would have nothing to learn from"
             )
 
     def split(self, progress: float) -> tuple[bool, float]:
