@@ -53,6 +53,16 @@ def _store() -> Typestore:
     return store_from_texts((name, source.definition(name).text) for name in names)
 
 
+def stated_payload(recording: Recording) -> float:
+    """Payload [kg] that the description states: 0 when a short recording never carried it, NaN when
+    it was carried only in passing, without a valid label."""
+    mass = np.nan_to_num(recording.label_mass)
+    if recording.plan.payload == 0.0 or not (mass > 0.0).any():
+        return 0.0
+    hanging = (mass >= recording.plan.payload) & recording.label_valid
+    return recording.plan.payload if hanging.any() else float("nan")
+
+
 def episode_info(
     robot: RobotSpec, recording: Recording, rate: float, calibration_hash: str
 ) -> EpisodeInfo:
@@ -64,7 +74,7 @@ def episode_info(
         task=plan.task,
         category=plan.category,
         variant=plan.variant,
-        payload=plan.payload,
+        payload=stated_payload(recording),
         pair_id=plan.pair_id,
         split_group=plan.split_group,
         operator_notes=plan.notes,
