@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import argparse
 import importlib
 import subprocess
 import sys
@@ -67,3 +68,21 @@ def test_help_needs_nothing_installed() -> None:
     )
     assert process.returncode == 0, process.stderr
     assert "setup" in process.stdout
+
+
+@pytest.mark.parametrize("name", registry.verb_names())
+def test_every_verb_explains_itself(name: str) -> None:
+    module = importlib.import_module(f"na_cli.verbs.{name}")
+    if getattr(module, "PASS_THROUGH", False):
+        return
+    parser = argparse.ArgumentParser(prog=f"./na {name}", description=module.HELP)
+    module.add_arguments(parser)
+    assert name in parser.format_help()
+
+
+@pytest.mark.parametrize("name", registry.bench_names())
+def test_every_bench_explains_itself(name: str) -> None:
+    module = importlib.import_module(f"na_cli.bench.{name}")
+    parser = argparse.ArgumentParser(prog=name)
+    module.add_arguments(parser)
+    assert name in parser.format_help()

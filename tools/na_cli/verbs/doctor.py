@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--emulated",
         choices=sorted(SETUPS),
         help="examine an emulated follower instead: "
-        + "; ".join(f"{name} ({text})" for name, text in SETUPS.items()),
+        + "; ".join(f"{name} ({text})" for name, text in SETUPS.items()).replace("%", "%%"),
     )
 
 
