@@ -42,7 +42,10 @@ UNSEEN_BAND_STIFFNESS = ((0.2, 0.33), (1.5, 2.2))
 PUSH_POINT_SPREAD = 0.006  # m, around the end-effector origin
 LONGEST_LEAD_IN = 18.0  # s, about one cycle of the tasks
 FIDGET_SHARE = 0.7  # of the episodes whose gripper may act
-LOADED_STYLES = (0.42, 0.07, 0.31, 0.2)  # of GRIPPER_STYLES
+LOADED_STYLES = {  # of GRIPPER_STYLES
+    "pick_and_place": (0.16, 0.05, 0.46, 0.33),
+    "go_up_and_stay": (0.56, 0.08, 0.24, 0.12),
+}
 EMPTY_STYLES = (0.65, 0.2, 0.1, 0.05)
 SUPPLY_SPREAD = 0.15  # V, standard deviation of the open-circuit supply between episodes
 DITHER_SHARE = 0.5  # of hold episodes, when dither is asked for
@@ -155,7 +158,7 @@ def _load(shop: Workshop, rng: Rng, order: Order, maker: Maker) -> list[EpisodeP
     else:
         # There is more lifting with loads than without: shares that level out what a closed
         # gripper tells.
-        shares = LOADED_STYLES if mass > 0.0 else EMPTY_STYLES
+        shares = EMPTY_STYLES if mass == 0.0 else LOADED_STYLES[row.task]
         style = choose(maker.stratum("gripper"), GRIPPER_STYLES, shares)
     grip = maker.grip(style)
     build = load_tasks.pick_and_place if row.task == "pick_and_place" else load_tasks.go_up_and_stay

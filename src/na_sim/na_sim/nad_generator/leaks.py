@@ -28,6 +28,8 @@ FOLDS = 5
 DIVISIONS = 4  # divisions into folds that are averaged
 SHUFFLES = 8
 ALLOWED = 0.05  # AUC above chance
+SURE = 2.0  # standard deviations of chance, below which an excess proves nothing
+UNCLEAR = "the excess is within what chance does with so few episodes; audit more minutes"
 CHANNELS = ("gripper", "temperature_voltage", "temperature", "time")
 TARGETS = ("contact", "payload")
 HONEST = {
@@ -242,5 +244,7 @@ def audit(
             if excess > ALLOWED:
                 note = HONEST.get(channels, "")
                 verdict = "physics" if note else "leak"
+                if excess < SURE * noise:
+                    verdict, note = "unclear", UNCLEAR
             rows.append(LeakRow(channels, target, auc, chance, noise, excess, verdict, note))
     return rows
