@@ -95,6 +95,11 @@ ARGUMENTS = [
         description="classical observer beside the model, for example gmo",
     ),
     DeclareLaunchArgument(
+        "baseline_settings",
+        default_value="",
+        description="its settings, as ./na bench accuracy --settings writes them",
+    ),
+    DeclareLaunchArgument(
         "scene",
         default_value="",
         description="with sim, weights and pushes on the follower: demo or a YAML file",
@@ -254,6 +259,7 @@ def generate_launch_description() -> LaunchDescription:
                 "robot": text(LaunchConfiguration("robot")),
                 "model": text(LaunchConfiguration("model")),
                 "baseline": text(LaunchConfiguration("baseline")),
+                "baseline_settings": text(LaunchConfiguration("baseline_settings")),
             },
         ],
         output="screen",

@@ -27,8 +27,9 @@ def run(root: Path, *words: str, timeout: float = 170.0) -> subprocess.Completed
 def demo(workspace_root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a short demo that ended well."""
     out = tmp_path_factory.mktemp("demo")
-    words = ["--seconds", "6", "--out", str(out), "--json", str(out / "demo.json")]
-    process = run(workspace_root, "demo", *words)
+    words = ["--seconds", "6", "--no-inference", "--out", str(out)]
+    process = run(workspace_root, "demo", *words, "--json", str(out / "demo.json"))
+    assert (out / "demo.json").is_file(), process.stdout + process.stderr
     holds = json.loads((out / "demo.json").read_text())["checks"]
     # A busy machine may miss the rate, and the demo then says so; everything else must hold.
     wrong = [what for what, good in holds.items() if not good and "Hz" not in what]
@@ -102,3 +103,16 @@ def test_ctrl_c_ends_a_launch_with_nothing_left_and_torque_off(
     text = log.read_text(errors="replace")
     assert text.count("torque is off in every emulated servo") == 2
     assert "parked (shutting down)" in text
+
+
+@pytest.mark.slow
+def test_demo_estimates_the_force_where_a_model_is(workspace_root: Path, tmp_path: Path) -> None:
+    words = ["--seconds", "30", "--out", str(tmp_path), "--json", str(tmp_path / "demo.json")]
+    process = run(workspace_root, "demo", *words)
+    data = json.loads((tmp_path / "demo.json").read_text())
+    assert data["checks"]["the force was estimated live"], process.stdout + process.stderr
+    (rows,) = data["force"].values()
+    errors = {row[0]: row[2:] for row in rows}
+    estimate, _, zero = errors["in contact"]
+    assert estimate < zero
+    assert "<svg" in (tmp_path / "report.html").read_text()

@@ -26,7 +26,8 @@ from na_inference.model_paths import committed_model
 
 HELP = "watch an emulated leader drive an emulated follower; recorded, examined, reported"
 
-BASELINE = "gmo"
+#: The best of the classical observers on most recordings, with the settings tuned for it.
+BASELINE = "gmo_memory"
 SHORT, LONG = 20.0, 75.0  # s without and with a force to estimate
 
 
@@ -55,6 +56,9 @@ def run(arguments: argparse.Namespace) -> int:
         words.append("inference:=false")
     else:
         words += [f"model:={Path(model).resolve()}", "scene:=demo", f"baseline:={BASELINE}"]
+        settings = Workspace.here().root / "models" / arguments.robot / "observers.json"
+        if settings.is_file():
+            words.append(f"baseline_settings:={settings}")
     result = teleoperate(words, out / "bags", seconds, out / "launch.log")
     if result.exit_code is None:
         print(f"the launch ended before anything was recorded; its last words ({result.log}):\n")
