@@ -104,6 +104,7 @@ def prepare(
         "training_episodes": len(training),
         "training_seconds": round(len(store) * dt, 1),
         "validation_episodes": len(validation),
+        "mean_label": _mean_label(store),
         "seed": config.seed,
         "command": command,
         "init": init.name if init is not None else "",
@@ -127,6 +128,14 @@ def prepare(
     }
     (out / SPLITS_FILE).write_text(json.dumps(splits, indent=1) + "\n", encoding="utf-8")
     return trainer
+
+
+def _mean_label(store: Store) -> list[float]:
+    """Mean force label of the training ticks in contact (3) [N]: a trivial predictor."""
+    touching = store.force[store.contact == 1.0]
+    if not len(touching):
+        return [0.0, 0.0, 0.0]
+    return [round(float(value), 4) for value in touching.mean(axis=0, dtype=np.float64)]
 
 
 def _features(
