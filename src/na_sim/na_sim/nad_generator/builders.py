@@ -80,7 +80,8 @@ class Maker:
     def grip(self, style: str | None = None, suffix: str = "", rng: Rng | None = None) -> Grip:
         """Gripper use of this episode; styles come in even shares."""
         chosen = style or choose(self.stratum("gripper", suffix), GRIPPER_STYLES, GRIPPER_SHARES)
-        return draw_grip(self.shop, rng or self.rng, chosen)
+        spread = (self.stratum("grip_open", suffix), self.stratum("grip_shut", suffix))
+        return draw_grip(self.shop, rng or self.rng, chosen, spread)
 
     def plan(self, path: Array, grip: Grip, **changes: object) -> EpisodePlan:
         """A plan with tremor, start temperature and identity filled in."""

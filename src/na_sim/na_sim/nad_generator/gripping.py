@@ -53,8 +53,14 @@ class Grip:
         return self.style in ("grasp", "closing_empty")
 
 
-def draw_grip(shop: Workshop, rng: np.random.Generator, style: str | None = None) -> Grip:
-    """Draw a gripper use; `style` fixes the style."""
+def draw_grip(
+    shop: Workshop,
+    rng: np.random.Generator,
+    style: str | None = None,
+    spread: tuple[float, float] | None = None,
+) -> Grip:
+    """Draw a gripper use; `style` fixes the style, `spread` (0..1 each) how wide open and shut."""
+    u_open, u_shut = spread or (rng.uniform(), rng.uniform())
     chosen = style or str(rng.choice(GRIPPER_STYLES, p=GRIPPER_SHARES))
     index = shop.robot.gripper_index
     if index is None:
@@ -63,15 +69,15 @@ def draw_grip(shop: Workshop, rng: np.random.Generator, style: str | None = None
     if shop.robot.joints[index].type != "prismatic":
         # No block between turning jaws: gripping is free motion there.
         span = high - low
-        wide = low + span * rng.uniform(0.4, 0.8)
-        shut = low + span * rng.uniform(0.05, 0.3)
+        wide = low + span * (0.4 + 0.4 * u_open)
+        shut = low + span * (0.05 + 0.25 * u_shut)
         style_now = "closing_empty" if chosen == "grasp" else chosen
         return Grip(style_now, index, wide, shut, wide if "open" in style_now else shut)
-    wide = rng.uniform(0.009, min(0.018, high))
+    wide = 0.009 + (min(0.018, high) - 0.009) * u_open
     if chosen == "grasp":
-        shut = GRASP_POSITION - rng.uniform(*SQUEEZE)
+        shut = GRASP_POSITION - (SQUEEZE[0] + (SQUEEZE[1] - SQUEEZE[0]) * u_shut)
     else:
-        shut = rng.uniform(max(low + 0.002, -0.009), 0.0)
+        shut = max(low + 0.002, -0.009) * (1.0 - u_shut)
     rest = wide if chosen == "idle_open" else shut
     return Grip(chosen, index, wide, shut, rest)
 
