@@ -71,6 +71,11 @@ def test_the_guard_keeps_the_old_model_when_labels_are_wrong(bundle: Bundle) -> 
     [
         ({"new arm: contact force": (1.0, 0.5)}, None),
         ({"new arm: contact force": (1.0, 1.2)}, "did not improve"),
+        ({"new arm: contact force": (1.0, 1.02)}, "neither contact force nor gate"),
+        (
+            {"new arm: contact force": (1.0, 1.02), "new arm: gate error": (0.07, 0.01)},
+            None,
+        ),
         (
             {"new arm: contact force": (1.0, 0.5), "new arm: gate error": (0.05, 0.07)},
             "gate error rose from 0.050 to 0.070",

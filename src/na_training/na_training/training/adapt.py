@@ -29,6 +29,8 @@ HELD_SHARE = 0.25
 """Part of every recording, at its end, that only the guard sees."""
 GATE_BOUND = 0.01
 """The gate's error share may grow by no more than this."""
+CONTACT_BOUND = 1.05
+"""The contact force error of the new arm may grow by this factor when its gate gets better."""
 FREE_BOUND = 1.1
 """The force error without contact may grow by no more than this factor, and 0.05 N."""
 PULL = 5e-3
@@ -91,7 +93,8 @@ def adapt(
     stores = [own]
     if reference:
         # The old arm keeps its own motor constants: calibration belongs to the arm.
-        stores.append(build_store(reference, bundle.features))
+        kept, reference = _divide(reference)
+        stores.append(build_store(kept, bundle.features))
     _fit(new, bundle, stores, minutes, steps, seed, clock)
     figures: dict[str, tuple[float, float]] = {}
     before = _judge(bundle, build_store(held, bundle.features))
@@ -132,8 +135,14 @@ def refusals(figures: dict[str, tuple[float, float]]) -> list[str]:
         if kept and after > before * 1.1:
             reasons.append(f"{name} rose from {before:.3f} to {after:.3f} N (bound 1.1 ×)")
     before, after = figures.get("new arm: contact force", (0.0, 0.0))
-    if after > before:
-        reasons.append(f"contact force of the new arm did not improve ({before:.3f} N)")
+    gate = figures.get("new arm: gate error", (0.0, 0.0))
+    if after > before * CONTACT_BOUND:
+        reasons.append(
+            f"contact force of the new arm did not improve but rose from {before:.3f} to "
+            f"{after:.3f} N (bound × {CONTACT_BOUND})"
+        )
+    elif after > before and not gate[1] < gate[0]:
+        reasons.append(f"neither contact force nor gate of the new arm improved ({before:.3f} N)")
     return reasons
 
 
