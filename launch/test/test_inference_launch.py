@@ -104,8 +104,7 @@ def test_teleoperation_with_a_model_estimates_forces_in_its_namespace(
 ) -> Iterator[None]:
     states = observer.listen(NeuralActuatorState, "/left/neural_actuator/state")
     truth = observer.listen(PlantTruth, "/left/sim/follower/truth")
-    observer.until(lambda: sum(state.validity == 0 for state in states) > 60)
-    assert truth
+    observer.until(lambda: truth and sum(state.validity == 0 for state in states) > 60)
     assert truth[-1].header.frame_id == SPEC.base_frame
     last = next(state for state in reversed(states) if state.validity == 0)
     assert list(last.effort.name) == list(SPEC.names)

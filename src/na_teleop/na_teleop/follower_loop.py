@@ -111,7 +111,7 @@ class FollowerLoop:
         """
         if not self.bus.is_open:
             self.bus.open()
-        report = self.bus.disable_torque()
+        report = self.bus.release_at_start()
         if not report.ok:
             raise PortError(
                 f"cannot start on {self.bus.port}: {report.text()}",

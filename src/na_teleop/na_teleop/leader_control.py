@@ -69,7 +69,7 @@ class LeaderControl:
         """
         if not self.bus.is_open:
             self.bus.open()
-        report = self.bus.disable_torque()
+        report = self.bus.release_at_start()
         if not report.ok:
             raise PortError(
                 f"leader on {self.bus.port}: {report.text()}",

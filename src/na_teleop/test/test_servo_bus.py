@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from na_sim.faults.on_the_wire import CorruptBytes
+from na_teleop.buses import base
 from na_teleop.buses.errors import PortError, ServoError
 
 Maker = Callable[..., Any]
@@ -235,3 +236,14 @@ def test_second_owner_is_refused(each: Maker) -> None:
     opened(arm)
     with pytest.raises(PortError, match="already in use"):
         arm.bus().open()
+
+
+def test_a_servo_silent_for_a_moment_at_the_start_is_asked_again(
+    arm: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arm.log.mute.add(13)
+    monkeypatch.setattr(base.time, "sleep", lambda seconds: arm.log.mute.clear())
+    bus = arm.bus()
+    bus.open()
+    assert bus.release_at_start().ok
+    bus.close()

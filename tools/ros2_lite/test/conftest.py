@@ -73,7 +73,7 @@ class Running:
             self._queue.put(line.rstrip("\n"))
         self._queue.put(None)
 
-    def wait_for(self, text: str, timeout: float = 30.0) -> str:
+    def wait_for(self, text: str, timeout: float = 60.0) -> str:
         """Return the first new line that contains `text`."""
         end = time.monotonic() + timeout
         while True:
@@ -87,7 +87,7 @@ class Running:
             if text in line:
                 return line
 
-    def finish(self, timeout: float = 30.0) -> tuple[int, str]:
+    def finish(self, timeout: float = 60.0) -> tuple[int, str]:
         """Return exit code and whole output, once it has ended."""
         code = self.process.wait(timeout)
         while (line := self._queue.get(timeout=5.0)) is not None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 
@@ -22,6 +23,9 @@ __all__ = [
     "ServoError",
     "TorqueOffReport",
 ]
+
+START_TRIES = 4  # of switching torque off at the start
+START_PAUSE_S = 0.2
 
 Array = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
@@ -214,6 +218,19 @@ class ServoBus(ABC):
     @abstractmethod
     def disable_torque(self) -> TorqueOffReport:
         """Switch torque off: all at once, then each by itself; never stops at the first failure."""
+
+    def release_at_start(self) -> TorqueOffReport:
+        """Switch torque off before the first tick; servos that stay silent are asked again.
+
+        A moment without an answer is no reason not to start: a busy machine, a late adapter.
+        """
+        report = self.disable_torque()
+        for _ in range(START_TRIES - 1):
+            if report.ok:
+                break
+            time.sleep(START_PAUSE_S)
+            report = self.disable_torque()
+        return report
 
     @abstractmethod
     def torque_enabled(self) -> BoolArray:
