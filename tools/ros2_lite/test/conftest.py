@@ -7,6 +7,7 @@ import contextlib
 import importlib.util
 import os
 import queue
+import signal
 import subprocess
 import sys
 import threading
@@ -56,13 +57,18 @@ def pytest_configure(config: pytest.Config) -> None:
             manager.register(plugin, "launch_pytest")
 
 
+def _as_from_a_terminal() -> None:
+    """Under nohup these tests would hand on an ignored SIGHUP, which launch rightly respects."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
 class Running:
     """A process whose output lines are collected while tests wait for some of them."""
 
     def __init__(self, argv: list[str], env: dict[str, str], cwd: Path) -> None:
         self.process = subprocess.Popen(
             argv, env=env, cwd=cwd, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, start_new_session=True,
+            stderr=subprocess.STDOUT, start_new_session=True, preexec_fn=_as_from_a_terminal,
         )  # fmt: skip
         self.lines: list[str] = []
         self._queue: queue.Queue[str | None] = queue.Queue()
