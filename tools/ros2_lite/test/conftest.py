@@ -58,8 +58,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _as_from_a_terminal() -> None:
-    """Under nohup these tests would hand on an ignored SIGHUP, which launch rightly respects."""
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    """Under nohup or as a background job, tests would hand on ignored signals to what they start."""
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)
 
 
 class Running:
