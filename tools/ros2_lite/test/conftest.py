@@ -58,7 +58,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _as_from_a_terminal() -> None:
-    """Under nohup or as a background job, tests would hand on ignored signals to what they start."""
+    """Under nohup or in the background, tests would hand on ignored signals to what they start."""
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
         signal.signal(number, signal.SIG_DFL)
 
