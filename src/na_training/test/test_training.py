@@ -56,7 +56,7 @@ def trainer_for(episodes, out: Path, steps: int, **options: object):
 
 
 def test_it_learns_pose_force_and_gate_of_the_toy_arm(episodes, tmp_path: Path) -> None:
-    trainer = trainer_for(episodes, tmp_path / "run", 90, config={"heads_batch": 512})
+    trainer = trainer_for(episodes, tmp_path / "run", 110, config={"heads_batch": 512})
     before = trainer.judge(trainer.bundle) if trainer.judge else {}
     after = trainer.run().history[-1]
     assert after["pose_deg"] < 0.5 * before["pose_deg"]
@@ -225,13 +225,13 @@ def test_a_rollout_never_looks_at_states_after_the_ninth_tick(episodes, tmp_path
 
 
 def test_the_fast_losses_are_those_of_the_plain_implementation(episodes, tmp_path: Path) -> None:
-    trainer = trainer_for(episodes, tmp_path / "run", 1, config={"telemetry_dropout": 0.0})
+    trainer = trainer_for(episodes, tmp_path / "run", 1)
     model, objective = trainer.bundle.model, trainer.objective
     rng = np.random.default_rng(0)
     rolled = objective.sampler(9 + 6).draw(rng, 3)
     pieces = objective.sampler(8 + 5).draw(rng, 3)
     fast = {
-        **objective.rollout_losses(model, rolled, rng),
+        **objective.rollout_losses(model, rolled),
         **objective.measured_losses(model, pieces),
     }
     plain = PlainObjective(objective)

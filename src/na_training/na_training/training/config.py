@@ -61,6 +61,9 @@ class TrainConfig:
     )
     rollout_batch: int = _number(64, 1, 4096, "rollouts per update")
     rollout_ticks: int = _number(2048, 1, 10**7, "at most so many rollout ticks per update")
+    rollout_longest: int = _number(
+        700, 0, 10**6, "a rollout goes on over updates for up to so many ticks at the end; 0: never"
+    )
     rollout_every: int = _number(2, 1, 1000, "updates per update that contains rollouts")
     measured_batch: int = _number(64, 0, 4096, "pieces on measured states per update")
     measured_length: int = _number(32, 1, 2000, "length of those pieces [ticks]")
@@ -205,6 +208,7 @@ _WHOLE = {
     "horizons",
     "rollout_batch",
     "rollout_ticks",
+    "rollout_longest",
     "rollout_every",
     "heads_batch",
     "measured_batch",
