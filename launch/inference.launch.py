@@ -16,6 +16,9 @@ from launch_ros.substitutions import FindPackageShare
 ARGUMENTS = [
     ("robot", "omx", "robot YAML in na_description"),
     ("model", "", "an .onnx file; empty: the robot's committed model"),
+    ("calibration", "", "calibration file of the arm, where its driver applies one of ours"),
+    ("calibration_hash", "none", "hash of the calibration in force, of any other driver's"),
+    ("accept_other_calibration", "false", "use a model of another calibration, with a warning"),
     ("input", "joint_states", "joint_states, or telemetry of our own driver"),
     ("joint_states", "joint_states", "topic of the joint states"),
     ("goal", "goal", "topic of the goals"),
@@ -51,6 +54,11 @@ def generate_launch_description() -> LaunchDescription:
             {
                 "robot": text("robot"),
                 "model": text("model"),
+                "calibration": text("calibration"),
+                "calibration_hash": text("calibration_hash"),
+                "accept_other_calibration": ParameterValue(
+                    LaunchConfiguration("accept_other_calibration"), value_type=bool
+                ),
                 "input": text("input"),
                 "goal_type": text("goal_type"),
                 "joint_names": ParameterValue(

@@ -15,6 +15,8 @@ ARGUMENTS = [
     ("bag", "", "folder of the episode"),
     ("robot", "omx", "robot YAML in na_description"),
     ("model", "", "an .onnx file; empty: the robot's committed model"),
+    ("calibration_hash", "none", "hash of the recorded arm's calibration (./na bag info)"),
+    ("accept_other_calibration", "false", "use a model of another calibration, with a warning"),
     ("baseline", "none", "classical observer beside the model"),
     ("rate", "1.0", "speed, 1 = as recorded"),
 ]
@@ -37,6 +39,10 @@ def generate_launch_description() -> LaunchDescription:
             {
                 "robot": text("robot"),
                 "model": text("model"),
+                "calibration_hash": text("calibration_hash"),
+                "accept_other_calibration": ParameterValue(
+                    LaunchConfiguration("accept_other_calibration"), value_type=bool
+                ),
                 "baseline": text("baseline"),
                 # Stamps stay as recorded, so their age says nothing.
                 "max_age": 0.0,

@@ -52,7 +52,8 @@ ARGUMENTS = [
     DeclareLaunchArgument(
         "follower_calibration",
         default_value="",
-        description="calibration file of the follower; its hash goes into every recording",
+        description="calibration file of the follower; its hash goes into every recording, and a "
+        "model of another calibration is refused",
     ),
     DeclareLaunchArgument(
         "aids",
@@ -88,6 +89,12 @@ ARGUMENTS = [
     ),
     DeclareLaunchArgument(
         "model", default_value="", description="model of the live estimate, an .onnx file"
+    ),
+    DeclareLaunchArgument(
+        "accept_other_calibration",
+        default_value="false",
+        choices=["true", "false"],
+        description="use a model of another calibration than the follower's, with a warning",
     ),
     DeclareLaunchArgument(
         "baseline",
@@ -258,6 +265,10 @@ def generate_launch_description() -> LaunchDescription:
             {
                 "robot": text(LaunchConfiguration("robot")),
                 "model": text(LaunchConfiguration("model")),
+                "calibration": text(LaunchConfiguration("follower_calibration")),
+                "accept_other_calibration": ParameterValue(
+                    LaunchConfiguration("accept_other_calibration"), value_type=bool
+                ),
                 "baseline": text(LaunchConfiguration("baseline")),
                 "baseline_settings": text(LaunchConfiguration("baseline_settings")),
             },

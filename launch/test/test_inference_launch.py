@@ -11,6 +11,7 @@ from typing import Any
 import launch_pytest
 import pytest
 import rclpy
+from diagnostic_msgs.msg import DiagnosticArray
 from launch import LaunchDescription
 from launch.actions import IncludeLaunchDescription, RegisterEventHandler
 from launch.event_handlers import OnProcessExit
@@ -21,8 +22,8 @@ from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import JointState
 
 from na_core.robot_spec import load_robot_spec
-from na_inference.testing import tiny_metadata, write_tiny_model
-from na_msgs.msg import NeuralActuatorState, PlantTruth
+from na_inference.testing import tiny_metadata, write_plain_calibration, write_tiny_model
+from na_msgs.msg import ActuatorTelemetry, NeuralActuatorState, PlantTruth
 
 LAUNCH = Path(__file__).resolve().parents[1]
 TIMEOUT = 120.0  # the first start compiles the physics
@@ -111,6 +112,45 @@ def test_teleoperation_with_a_model_estimates_forces_in_its_namespace(
     yield
     assert len(exits) == 5
     assert all(code == 0 for _, code in exits), exits
+
+
+@launch_pytest.fixture
+def calibrated(exits: list[tuple[str, int]], model: Path, tmp_path: Path) -> LaunchDescription:
+    write_plain_calibration(tmp_path / "arm.yaml", SPEC)
+    arguments = {"model": str(model), "follower_calibration": str(tmp_path / "arm.yaml")}
+    return LaunchDescription(
+        [
+            *include("teleop.launch.py", exits, **arguments, namespace="strict"),
+            *include(
+                "teleop.launch.py",
+                [],
+                **arguments,
+                namespace="lenient",
+                accept_other_calibration="true",
+            ),
+            launch_pytest.actions.ReadyToTest(),
+        ]
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.launch(fixture=calibrated)
+def test_a_model_of_another_calibration_is_refused_unless_accepted(
+    observer: Observer, exits: list[tuple[str, int]]
+) -> Iterator[None]:
+    driven = observer.listen(ActuatorTelemetry, "/strict/follower/telemetry")
+    states = observer.listen(NeuralActuatorState, "/lenient/neural_actuator/state")
+    reports = observer.listen(DiagnosticArray, "/diagnostics")
+
+    def remarked() -> bool:
+        found = [s for r in reports for s in r.status if "/lenient/neural" in s.name]
+        return bool(found) and "not validated on this arm" in found[-1].message
+
+    observer.until(lambda: exits and driven and states and remarked())
+    count = len(driven)
+    observer.until(lambda: len(driven) > count + 30)  # the arm goes on without an estimate
+    assert exits == [("neural_actuator_node", 1)]
+    yield
 
 
 @launch_pytest.fixture

@@ -199,13 +199,21 @@ class ModelMetadata:
         """Number of features F."""
         return len(self.feature_order)
 
-    def check_robot(self, spec: RobotSpec, source: str, calibration: str = "none") -> list[str]:
+    def check_robot(
+        self,
+        spec: RobotSpec,
+        source: str,
+        calibration: str = "none",
+        *,
+        accept_other_calibration: bool = False,
+    ) -> list[str]:
         """Compare with the robot in use.
 
         Args:
             spec: the robot.
             source: the file, for messages.
             calibration: hash of the calibration in force, "none" without one.
+            accept_other_calibration: make another calibration than the model's a remark.
 
         Returns:
             Remarks: differences that do not forbid the use.
@@ -218,7 +226,6 @@ class ModelMetadata:
             ("joint_order", list(self.joint_order), list(spec.names)),
             ("base_frame", self.base_frame, spec.base_frame),
             ("end_effector_frame", self.end_effector_frame, spec.end_effector_frame),
-            ("calibration_hash", self.calibration_hash, calibration),
         ):
             if mine != theirs:
                 raise ModelMetadataError(
@@ -233,12 +240,40 @@ class ModelMetadata:
             raise ModelMetadataError(
                 source, "effort_limit", self.effort_limit.tolist(), expected, "Export again"
             )
+        remarks = []
+        if self.calibration_hash != calibration:
+            if not accept_other_calibration:
+                raise ModelMetadataError(
+                    source,
+                    "calibration_hash",
+                    self.calibration_hash,
+                    f"{_short(calibration)}, the calibration in force",
+                    self._calibration_remedy(calibration),
+                )
+            remarks.append(
+                f"model and arm are of different calibrations ({self.calibration_hash[:12]} and "
+                f"{calibration[:12]}), accepted by parameter accept_other_calibration: forces were "
+                "not validated on this arm; tare at rest, and check them with a known weight"
+            )
         if self.robot_hash != spec.digest:
-            return [
+            remarks.append(
                 f"robot file {spec.path} has changed since the model was trained "
                 f"({self.robot_hash[:12]} then, {spec.digest[:12]} now)"
-            ]
-        return []
+            )
+        return remarks
+
+    def _calibration_remedy(self, calibration: str) -> str:
+        """What to do about a model of another calibration than the one in force."""
+        if calibration == "none":
+            remedy = "Give the follower's calibration file (parameter calibration)"
+        elif self.calibration_hash == "none":
+            remedy = (
+                "The model was trained on emulated arms or without a calibration. Record this arm "
+                "and train on the recordings (docs/training.md)"
+            )
+        else:
+            remedy = "Take the model of this calibration, or record this arm again and train"
+        return f"{remedy}; or use the model as it is with accept_other_calibration:=true"
 
 
 class _Reader:

@@ -108,6 +108,23 @@ def test_another_robot_is_refused_by_the_first_difference(key: str, value: Any) 
     assert error.value.key == key
 
 
+@pytest.mark.parametrize(
+    ("model", "arm", "words"),
+    [
+        ("none", "ab12", "trained on emulated arms or without a calibration. Record this arm"),
+        ("ab12", "none", "Give the follower's calibration file"),
+        ("ab12", "cd34", "Take the model of this calibration"),
+    ],
+)
+def test_another_calibration_is_refused_with_what_to_do(model: str, arm: str, words: str) -> None:
+    metadata = ModelMetadata.from_mapping(complete(calibration_hash=model), "m.onnx")
+    with pytest.raises(ModelMetadataError, match="accept_other_calibration:=true") as error:
+        metadata.check_robot(SPEC, "m.onnx", arm)
+    assert words in str(error.value)
+    (remark,) = metadata.check_robot(SPEC, "m.onnx", arm, accept_other_calibration=True)
+    assert f"different calibrations ({model} and {arm})" in remark
+
+
 def test_a_changed_robot_file_is_a_remark() -> None:
     metadata = ModelMetadata.from_mapping(complete(robot_hash="0" * 64), "m.onnx")
     (remark,) = metadata.check_robot(SPEC, "m.onnx")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from na_core.calibration import apply_calibration, load_calibration
 from na_core.observers import ForceEstimator, ObserverError, estimator_from_json, make_estimator
 from na_inference.estimate import Estimate
 from na_inference.estimator import Estimator
@@ -42,15 +43,40 @@ def find_model(spec: RobotSpec, asked: str) -> Path:
     return found
 
 
+def calibration_in_force(spec: RobotSpec, values: Mapping[str, Any]) -> str:
+    """Hash of the calibration that the parameters name, "none" without one.
+
+    Raises:
+        CalibrationError: a file that is not the follower's of this robot.
+        ValueError: file and calibration_hash do not belong together.
+    """
+    path, given = values["calibration"], values["calibration_hash"] or "none"
+    if not path:
+        return str(given)
+    calibration = load_calibration(Path(path).expanduser())
+    apply_calibration(spec, calibration, "follower")
+    if given not in ("none", calibration.hash):
+        raise ValueError(
+            f"parameter calibration_hash is {given!r}: expected {calibration.hash!r}, that of "
+            f"{path}; leave it out, or name the file that it belongs to"
+        )
+    return calibration.hash
+
+
 def open_model(path: Path, spec: RobotSpec, values: Mapping[str, Any]) -> Model:
-    """Load a model as the parameters say; raises ModelError or ModelMetadataError."""
+    """Load a model as the parameters say.
+
+    Raises ModelError, ModelMetadataError, or CalibrationError.
+    """
     return load_model(
         path,
         spec,
-        calibration=values["calibration_hash"],
+        calibration=calibration_in_force(spec, values),
+        accept_other_calibration=values["accept_other_calibration"],
         threads=values["threads"],
         spinning=values["spinning"],
         streaming=values["streaming"],
+        stream_weights=values["stream_weights"],
     )
 
 
@@ -162,6 +188,7 @@ class LiveCore:
             "model file": estimator.model.path,
             "model id": estimator.model.model_id,
             "model streams": estimator.model.streaming,
+            "model execution": estimator.model.execution,
             "model robot": metadata.robot,
             "model dt [s]": f"{metadata.dt:.6f}",
             "model features": f"{metadata.feature_set} ({metadata.features})",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import onnxruntime
 
+from na_core.eight_bit import WEIGHTS_KEY, eight_bit
 from na_core.features import FeatureError, FeatureSet, feature_set_from_rule
 from na_core.onnx_metadata import (
     INPUT,
@@ -21,6 +22,8 @@ from na_core.onnx_metadata import (
     ModelMetadata,
     ModelMetadataError,
 )
+from na_core.onnx_weights import query_network
+from na_core.stream_graph import StreamGraphError, stream_graph
 from na_inference.model_error import ModelError
 from na_inference.runners import Runner, StreamRunner, WindowRunner, new_session
 
@@ -42,8 +45,9 @@ class Model:
         model_id: SHA-256 (hex) of its content.
         metadata: what it says about itself, checked against the robot.
         features: its feature set, rebuilt from its own rule.
-        runner: takes ticks; streaming where a streaming graph lies beside the file.
+        runner: takes ticks; streaming where there is a streaming graph or one can be made.
         streaming: whether it does.
+        execution: how it runs, in words; with whole windows, why.
         remarks: differences that did not forbid the use.
     """
 
@@ -53,6 +57,7 @@ class Model:
     features: FeatureSet
     runner: Runner
     streaming: bool
+    execution: str
     remarks: tuple[str, ...] = ()
 
 
@@ -61,19 +66,24 @@ def load_model(
     spec: RobotSpec,
     *,
     calibration: str = "none",
+    accept_other_calibration: bool = False,
     threads: int = 1,
     spinning: bool = False,
     streaming: bool = True,
+    stream_weights: str = "float32",
 ) -> Model:
     """Read and check a model.
 
     Args:
-        path: NAME.onnx; NAME.stream.onnx beside it is used as well if it is there.
+        path: NAME.onnx. NAME.stream.onnx beside it is used as well if it is there; else the
+            streaming graph of a `query` network is made from the weights in NAME.onnx.
         spec: the robot in use.
         calibration: hash of the calibration in force.
+        accept_other_calibration: let a model of another calibration pass, with a remark.
         threads: threads per operator.
         spinning: let idle threads spin.
-        streaming: use the streaming graph where there is one.
+        streaming: run one token per tick where that can be done.
+        stream_weights: "float32", or "int8" for 8-bit weights in a graph made here.
 
     Raises:
         ModelError: unreadable file, graph of another shape or type, outputs that are not numbers.
@@ -82,21 +92,32 @@ def load_model(
     path = Path(path)
     content, session = _open(path, threads, spinning)
     metadata = ModelMetadata.from_mapping(session.get_modelmeta().custom_metadata_map, str(path))
-    remarks = metadata.check_robot(spec, str(path), calibration)
+    remarks = metadata.check_robot(
+        spec, str(path), calibration, accept_other_calibration=accept_other_calibration
+    )
     features = _features(metadata, spec, path)
     _check_graph(session, metadata, path, streaming=False)
     runner: Runner = WindowRunner(session, metadata)
     _check_numbers(runner, metadata, path)
-    stream_path = path.with_name(path.name.removesuffix(".onnx") + STREAM_SUFFIX)
-    streams = streaming and stream_path.is_file()
-    if streams:
-        _, stream_session = _open(stream_path, threads, spinning)
-        _check_graph(stream_session, metadata, stream_path, streaming=True)
-        stream = StreamRunner(stream_session, metadata)
-        eight_bit = stream_session.get_modelmeta().custom_metadata_map.get("weights") == "int8"
-        tolerance = STREAM_TOLERANCE_INT8 if eight_bit else STREAM_TOLERANCE
-        _check_same(runner, stream, metadata, stream_path, tolerance)
-        runner = stream
+    stream, execution = None, "whole windows, as asked"
+    if streaming:
+        stream_path = path.with_name(path.name.removesuffix(".onnx") + STREAM_SUFFIX)
+        if stream_path.is_file():
+            _, stream_session = _open(stream_path, threads, spinning)
+            stream = _stream_runner(stream_session, runner, metadata, stream_path)
+            execution = f"streaming, {stream_path.name}"
+        else:
+            try:
+                graph = stream_graph(query_network(content, metadata, str(path)))
+                graph = eight_bit(graph) if stream_weights == "int8" else graph
+                stream_session = new_session(
+                    graph.SerializeToString(), threads=threads, spinning=spinning
+                )
+                stream = _stream_runner(stream_session, runner, metadata, path)
+                execution = f"streaming, made from the model, {stream_weights}"
+            except (StreamGraphError, ModelError) as error:
+                execution = f"whole windows: {error}"
+    runner = stream or runner
     runner.reset()
     return Model(
         path,
@@ -104,9 +125,22 @@ def load_model(
         metadata,
         features,
         runner,
-        streams,
+        stream is not None,
+        execution,
         tuple(remarks),
     )
+
+
+def _stream_runner(
+    session: onnxruntime.InferenceSession, window: Runner, metadata: ModelMetadata, path: Path
+) -> StreamRunner:
+    """Check a streaming graph against the stateless one; raises ModelError."""
+    _check_graph(session, metadata, path, streaming=True)
+    stream = StreamRunner(session, metadata)
+    weights = session.get_modelmeta().custom_metadata_map.get(WEIGHTS_KEY)
+    tolerance = STREAM_TOLERANCE_INT8 if weights == "int8" else STREAM_TOLERANCE
+    _check_same(window, stream, metadata, path, tolerance)
+    return stream
 
 
 def _open(path: Path, threads: int, spinning: bool) -> tuple[bytes, onnxruntime.InferenceSession]:

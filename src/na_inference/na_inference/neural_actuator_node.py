@@ -113,10 +113,7 @@ class NeuralActuatorNode(LifecycleNode):  # type: ignore[misc]
         self._use(model)
         self._open_outputs()
         self._said: object = None
-        for remark in model.remarks:
-            self.get_logger().warning(remark)
-        kind = "streaming" if model.streaming else "whole windows"
-        self.get_logger().info(f"model {model.path} ({model.model_id[:12]}), {kind}")
+        self.get_logger().info(f"model {model.path} ({model.model_id[:12]}): {model.execution}")
         return SUCCESS
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
@@ -144,6 +141,9 @@ class NeuralActuatorNode(LifecycleNode):  # type: ignore[misc]
         return self.on_cleanup(state)
 
     def _use(self, model: Model) -> None:
+        """Prepare for the model's outputs; say what is to be known about it."""
+        for remark in model.remarks:
+            self.get_logger().warning(remark)
         self.messages = OutputMessages(model.metadata, model.model_id)
         self._baseline_message = WrenchStamped()
         self._baseline_message.header.frame_id = model.metadata.base_frame
@@ -364,12 +364,14 @@ class NeuralActuatorNode(LifecycleNode):  # type: ignore[misc]
         if self.core is None:
             return
         values = self.core.status()
-        good = self.core.estimator.out.valid
+        remarks = self.core.estimator.model.remarks
+        good = self.core.estimator.out.valid and not remarks
+        words = [str(values["validity"]), str(values["reason"]), *remarks]
         status = DiagnosticStatus(
             level=DiagnosticStatus.OK if good else DiagnosticStatus.WARN,
             name=self.get_fully_qualified_name(),
             hardware_id=str(self.spec.robot),
-            message=f"{values['validity']} {values['reason']}".strip(),
+            message="; ".join(word for word in words if word),
             values=[KeyValue(key=key, value=str(value)) for key, value in values.items()],
         )
         array = DiagnosticArray(status=[status])

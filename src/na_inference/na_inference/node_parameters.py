@@ -26,15 +26,21 @@ class Entry:
 
 INPUTS = ("telemetry", "joint_states")
 GOAL_TYPES = ("JointGoal", "JointState", "Float64MultiArray")
+STREAM_WEIGHTS = ("float32", "int8")
 BASELINES = ("none", *OBSERVERS)
 NAN = float("nan")
 
 PARAMETERS: dict[str, Entry] = {
     "robot": Entry("omx", "robot YAML in na_description, or a path to one"),
     "model": Entry("", "path of the .onnx file; empty: the robot's committed model"),
+    "calibration": Entry("", "calibration file of the follower; empty: calibration_hash holds"),
     "calibration_hash": Entry("none", "hash of the calibration in force, 'none' without one"),
+    "accept_other_calibration": Entry(
+        False, "use a model of another calibration than the one in force, with a warning"
+    ),
     "autostart": Entry(True, "configure and activate at the start"),
-    "streaming": Entry(True, "use NAME.stream.onnx beside the model where there is one"),
+    "streaming": Entry(True, "one token per tick: NAME.stream.onnx, or made from the model"),
+    "stream_weights": Entry("float32", "weights of a graph made so", None, STREAM_WEIGHTS),
     "threads": Entry(1, "threads of the network", (1, 16)),
     "spinning": Entry(False, "let idle threads of the network spin"),
     "input": Entry("telemetry", "where ticks come from", None, INPUTS),

@@ -16,7 +16,7 @@ Outputs = dict[str, Float32]
 
 
 def new_session(
-    model: bytes | str, *, threads: int = 1, spinning: bool = False
+    model: bytes | str, *, threads: int = 1, spinning: bool = False, fixed_batch: bool = False
 ) -> onnxruntime.InferenceSession:
     """Return a session on the processor.
 
@@ -24,6 +24,7 @@ def new_session(
         model: file content, or a path.
         threads: threads of one operator; one is fastest for a single tick.
         spinning: whether idle threads burn time waiting for work.
+        fixed_batch: promise that the batch is always one, so that shapes are worked out here.
     """
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
@@ -33,6 +34,8 @@ def new_session(
     options.add_session_config_entry("session.intra_op.allow_spinning", "1" if spinning else "0")
     options.add_session_config_entry("session.inter_op.allow_spinning", "0")
     options.log_severity_level = 3
+    if fixed_batch:
+        options.add_free_dimension_override_by_name("batch", 1)
     return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 

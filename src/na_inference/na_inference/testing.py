@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from na_core.calibration import Calibration, JointCalibration, write_calibration
 from na_core.features import make_feature_set
 from na_core.features.basic import CHANNELS
 from na_core.onnx_metadata import (
@@ -82,6 +83,18 @@ def tiny_metadata(spec: RobotSpec, dt: float = 1 / 60, **changes: Any) -> dict[s
         for key, value in values.items()
         if value is not None
     }
+
+
+def write_plain_calibration(path: Path, spec: RobotSpec, arm: str = "follower") -> Calibration:
+    """Write a calibration that agrees with the robot file: mid-range zeros, nearly full ranges."""
+    joints = {}
+    for joint in spec.joints:
+        if joint.servo is None:
+            raise ValueError(f"joint {joint.name} of {spec.robot} has no servo to calibrate")
+        joints[joint.name] = JointCalibration(
+            joint.servo.id, joint.servo.model, joint.servo.sign, 2048, 0, 10, 4085, joint.ratio
+        )
+    return write_calibration(path, Calibration(spec.robot, arm, joints, source="made up"))
 
 
 def write_tiny_model(

@@ -10,11 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from na_core.calibration import CalibrationError
 from na_core.observers import make_estimator
+from na_core.onnx_metadata import ModelMetadataError
 from na_core.robot_spec import RobotSpec
-from na_inference.live_core import LiveCore, make_baseline
+from na_inference.live_core import LiveCore, calibration_in_force, make_baseline, open_model
 from na_inference.model_file import load_model
 from na_inference.node_parameters import PARAMETERS, check_value, joint_state_settings, read_all
+from na_inference.testing import write_plain_calibration
 
 DT = 1 / 60
 
@@ -72,6 +75,33 @@ def test_an_unusable_tick_has_no_baseline(omx: RobotSpec, tiny: Path, tick: Any)
     core = LiveCore(omx, load_model(tiny, omx), values(baseline="gmo", max_age=0.0))
     assert core.baseline_force(tick(stale=True)) is None
     assert core.baseline_force(tick(trouble="no goal")) is None
+
+
+def test_the_hash_of_the_calibration_file_is_the_one_in_force(
+    omx: RobotSpec, tmp_path: Path
+) -> None:
+    made = write_plain_calibration(tmp_path / "arm.yaml", omx)
+    path = str(tmp_path / "arm.yaml")
+    assert calibration_in_force(omx, values(calibration=path)) == made.hash
+    assert calibration_in_force(omx, values()) == "none"
+    assert calibration_in_force(omx, values(calibration_hash="ab")) == "ab"
+    with pytest.raises(ValueError, match="calibration_hash is 'ab': expected"):
+        calibration_in_force(omx, values(calibration=path, calibration_hash="ab"))
+    write_plain_calibration(tmp_path / "arm.yaml", omx, "leader")
+    with pytest.raises(CalibrationError, match="the other one's file"):
+        calibration_in_force(omx, values(calibration=path))
+
+
+def test_an_uncalibrated_model_on_a_calibrated_arm_needs_consent(
+    omx: RobotSpec, tiny: Path, tmp_path: Path
+) -> None:
+    write_plain_calibration(tmp_path / "arm.yaml", omx)
+    given = values(calibration=str(tmp_path / "arm.yaml"))
+    with pytest.raises(ModelMetadataError, match="accept_other_calibration:=true"):
+        open_model(tiny, omx, given)
+    model = open_model(tiny, omx, {**given, "accept_other_calibration": True})
+    core = LiveCore(omx, model, given)
+    assert "not validated on this arm" in str(core.status()["model remarks"])
 
 
 def test_gate_parameters_win_over_the_models(omx: RobotSpec, tiny: Path) -> None:

@@ -146,3 +146,42 @@ def test_thresholds_keep_free_frames_out() -> None:
     on, off = choose_thresholds(bundle, toy_set(2, length=60))
     assert 0.5 <= on <= 0.97 and off < on
     assert choose_thresholds(bundle, []) == bundle.gate_thresholds
+
+
+@pytest.mark.parametrize("weights", ["float32", "int8"])
+def test_the_live_loader_makes_the_streaming_graph_from_the_file_alone(exported, weights) -> None:
+    from na_inference.model_file import load_model
+
+    bundle, path = exported
+    assert not stream_path(path).exists()
+    model = load_model(path, SPEC, stream_weights=weights)
+    assert model.streaming and model.execution == f"streaming, made from the model, {weights}"
+    window = onnx_file.random_windows(bundle.model, rows=1)
+    for tick in window[0]:
+        model.runner.push(tick)
+    with torch.no_grad():
+        expected = bundle.model(torch.from_numpy(window))
+    found = [model.runner.outputs[name][None] for name in expected._fields]
+    limit = 1e-5 if weights == "float32" else 0.05
+    assert onnx_file.difference(bundle.model, expected, found) <= limit
+
+
+def test_a_file_that_does_not_say_its_heads_runs_on_whole_windows(exported, tmp_path: Path) -> None:
+    from na_inference.model_file import load_model
+
+    graph = onnx.load(str(exported[1]))
+    kept = [entry for entry in graph.metadata_props if entry.key != "attention_heads"]
+    del graph.metadata_props[:]
+    graph.metadata_props.extend(kept)
+    onnx.save(graph, str(tmp_path / "old.onnx"))
+    model = load_model(tmp_path / "old.onnx", SPEC)
+    assert not model.streaming
+    assert "'attention_heads' is missing" in model.execution
+
+
+def test_streaming_and_network_agree_with_every_weight_in_play(tmp_path: Path) -> None:
+    bundle = make("query_hysteresis")
+    with torch.no_grad():
+        for parameter in bundle.model.parameters():
+            parameter.add_(0.02 * torch.randn_like(parameter))
+    assert export_stream(bundle, tmp_path / "m.onnx") <= 1e-5

@@ -40,13 +40,9 @@ def made_up_scales(spec: Any, size: int) -> tuple[Any, Any]:
 
 
 def export_untrained(folder: Path, model: str = "query", rate: float = 60.0) -> Path:
-    """Write MODEL.onnx, and MODEL.stream.onnx where the network has one, into `folder`."""
+    """Write MODEL.onnx into `folder`."""
     from na_training.export.onnx_file import export
-    from na_training.export.stream import export_stream
 
-    bundle = untrained_bundle(model, rate)
     path = folder / f"{model}.onnx"
-    export(bundle, path)
-    if model.startswith("query"):
-        export_stream(bundle, path)
+    export(untrained_bundle(model, rate), path)
     return path

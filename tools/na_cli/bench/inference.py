@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from na_cli.registry import UsageError
 from na_cli.report import print_table
 from na_cli.training_packages import ensure_training_packages
 
@@ -23,9 +24,11 @@ KEYS = (
     "stream_p50_ms",
     "stream_p95_ms",
     "full_p50_ms",
+    "full_fixed_p50_ms",
     "torch_p50_ms",
     "tick_p50_ms",
     "ratio_full_over_stream",
+    "ratio_full_fixed_over_stream",
     "ratio_torch_over_stream",
     "stream8_p50_ms",
     "ratio_full_over_stream8",
@@ -57,17 +60,18 @@ def _measure(folder: Path, arguments: argparse.Namespace) -> dict[str, Any]:
     import torch
 
     from na_cli.bench._untrained import export_untrained, untrained_bundle
-    from na_inference.model_file import load_model
-    from na_inference.runners import new_session
+    from na_inference.runners import WindowRunner, new_session
 
     torch.set_num_threads(1)
     bundle = untrained_bundle("query")
     spec = bundle.spec
-    path = _with_stream(arguments.model, folder, spec) or export_untrained(folder, "query")
-    window = load_model(path, spec, streaming=False)
-    stream = load_model(path, spec)
-    full = load_model(export_untrained(folder, "full"), spec, streaming=False)
-    eight = load_model(_eight_bit_copy(path, folder), spec)
+    path = arguments.model or export_untrained(folder, "query")
+    window = _load(path, spec, streaming=False)
+    stream = _load(path, spec)
+    eight = _load(path, spec, stream_weights="int8")
+    full_path = export_untrained(folder, "full")
+    full = _load(full_path, spec, streaming=False)
+    fixed = WindowRunner(new_session(str(full_path), fixed_batch=True), full.metadata)
     size = window.metadata.features
     rng = np.random.default_rng(0)
     mean, scale = window.metadata.feature_mean, window.metadata.feature_scale
@@ -87,6 +91,7 @@ def _measure(folder: Path, arguments: argparse.Namespace) -> dict[str, Any]:
         "stream": lambda index: stream.runner.push(ticks[index % 256]),
         "stream8": lambda index: eight.runner.push(ticks[index % 256]),
         "full": lambda index: full.runner.push(plain[index % 256]),
+        "full_fixed": lambda index: fixed.push(plain[index % 256]),
         "batch32": lambda index: session.run(None, {"features": batch32}),
         "torch": torch_call,
         "tick": _whole_tick(stream, spec),
@@ -102,53 +107,31 @@ def _measure(folder: Path, arguments: argparse.Namespace) -> dict[str, Any]:
         "stream_p50_ms": p50["stream"],
         "stream_p95_ms": p95["stream"],
         "full_p50_ms": p50["full"],
+        "full_fixed_p50_ms": p50["full_fixed"],
         "torch_p50_ms": p50["torch"],
         "tick_p50_ms": p50["tick"],
         "ratio_full_over_stream": p50["full"] / p50["stream"],
+        "ratio_full_fixed_over_stream": p50["full_fixed"] / p50["stream"],
         "ratio_torch_over_stream": p50["torch"] / p50["stream"],
         "stream8_p50_ms": p50["stream8"],
         "ratio_full_over_stream8": p50["full"] / p50["stream8"],
         "stream8_force_change_percent": 100.0 * _force_change(stream, eight, ticks),
         "allocated_bytes_per_tick": _allocated(stream, spec),
         "model": str(arguments.model or "random weights"),
-        "streams": stream.streaming,
+        "execution": stream.execution,
     }
     _print(result, {name: float(np.mean(values)) for name, values in times.items()}, p50, p95)
     return result
 
 
-def _with_stream(path: Path | None, folder: Path, spec: Any) -> Path | None:
-    """A copy of the model asked for with a streaming graph beside it; None without one."""
-    import shutil
+def _load(path: Path, spec: Any, **options: Any) -> Any:
+    """A model as the node loads it, of whatever calibration."""
+    from na_inference.model_file import load_model
 
-    from na_training.export.stream import export_stream, stream_path
-    from na_training.training.load import load_model
-
-    if path is None:
-        return None
-    copy = folder / path.name
-    shutil.copyfile(path, copy)
-    if stream_path(path).is_file():
-        shutil.copyfile(stream_path(path), stream_path(copy))
-    else:
-        export_stream(load_model(path, spec), copy)
-    return copy
-
-
-def _eight_bit_copy(path: Path, folder: Path) -> Path:
-    """The same model with 8-bit weights in its streaming graph."""
-    import shutil
-
-    import onnx
-
-    from na_training.export.eight_bit import eight_bit
-    from na_training.export.stream import stream_path
-
-    copy = folder / f"{path.stem}_8bit.onnx"
-    shutil.copyfile(path, copy)
-    graph = eight_bit(onnx.load(str(stream_path(path))))
-    stream_path(copy).write_bytes(graph.SerializeToString())
-    return copy
+    model = load_model(path, spec, accept_other_calibration=True, **options)
+    if options.get("streaming", True) and not model.streaming:
+        raise UsageError(f"{path} cannot stream: {model.execution}")
+    return model
 
 
 def _force_change(stream: Any, eight: Any, ticks: Any) -> float:
@@ -231,6 +214,7 @@ def _print(
         "stream8": "query, streaming, 8-bit weights",
         "batch1": "query, whole windows",
         "full": "full encoder of the same size, whole windows",
+        "full_fixed": "the same, its batch axis fixed at one",
         "torch": "query in torch, whole windows",
         "tick": "reading to estimate, streaming (features, gate, kinematics)",
     }
@@ -256,6 +240,10 @@ def _print(
         ("ratio", "value"),
         [
             ("full encoder over streaming", result["ratio_full_over_stream"]),
+            (
+                "full encoder with a fixed batch axis over streaming",
+                result["ratio_full_fixed_over_stream"],
+            ),
             ("torch over streaming", result["ratio_torch_over_stream"]),
             ("full encoder over streaming with 8-bit weights", result["ratio_full_over_stream8"]),
             (

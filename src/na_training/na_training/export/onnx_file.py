@@ -17,9 +17,11 @@ from numpy.typing import NDArray
 from onnx import numpy_helper
 
 from na_core.onnx_metadata import INPUT, OUTPUTS
+from na_core.onnx_weights import HEADS_KEY, read_weights
 from na_core.robot_spec import RobotSpec
 from na_training.export.metadata import OPSET, check_metadata, metadata_of
 from na_training.model import WINDOW, Actuator, Outputs
+from na_training.model.query import QueryEncoder
 from na_training.training.bundle import Bundle, restore
 from na_training.training.checkpoint import write_atomically
 
@@ -54,7 +56,10 @@ def export(bundle: Bundle, path: Path, real: Float32 | None = None) -> dict[str,
         for name, parameter in bundle.model.named_parameters()
         if name not in mapping
     }
-    for key, value in metadata_of(bundle, mapping, unused).items():
+    values = metadata_of(bundle, mapping, unused)
+    if isinstance(bundle.model.encoder, QueryEncoder):
+        values[HEADS_KEY] = str(bundle.model.config.heads)
+    for key, value in values.items():
         entry = graph.metadata_props.add()
         entry.key, entry.value = key, value
     graph.doc_string = f"{bundle.model.config.name} for {bundle.spec.robot}"
@@ -175,7 +180,6 @@ def load_bundle(path: Path, spec: RobotSpec) -> Bundle:
     graph = onnx.load(str(path))
     values = {entry.key: entry.value for entry in graph.metadata_props}
     check_metadata(values, str(path))
-    stored = {item.name: numpy_helper.to_array(item) for item in graph.graph.initializer}
     context = {
         "model": values["model"],
         "rule": json.loads(values["feature_rule"]),
@@ -185,7 +189,7 @@ def load_bundle(path: Path, spec: RobotSpec) -> Bundle:
         "gate_thresholds": [json.loads(values["gate_on"]), json.loads(values["gate_off"])],
         "provenance": json.loads(values.get("provenance", "{}")),
     }
-    weights = _weights(values, stored, str(path))
+    weights = _weights(values, graph, str(path))
     bundle = restore_partial(context, weights, spec)
     missing = [name for name, _ in bundle.model.named_parameters() if name not in weights]
     if missing:
@@ -196,19 +200,14 @@ def load_bundle(path: Path, spec: RobotSpec) -> Bundle:
 
 
 def _weights(
-    values: Mapping[str, str], stored: Mapping[str, NDArray[Any]], source: str
+    values: Mapping[str, str], graph: onnx.ModelProto, source: str
 ) -> dict[str, torch.Tensor]:
     weights = {
         "mean": torch.tensor(json.loads(values["feature_mean"]), dtype=torch.float32),
         "scale": torch.tensor(json.loads(values["feature_scale"]), dtype=torch.float32),
     }
-    for name, (key, transposed) in json.loads(values["parameter_map"]).items():
-        if key not in stored:
-            raise ValueError(f"{source}: weight {name} refers to initializer {key!r}, not there")
-        array = stored[key].T if transposed else stored[key]
-        weights[name] = torch.from_numpy(np.array(array))
-    for name, numbers in json.loads(values["unused_weights"]).items():
-        weights[name] = torch.tensor(numbers, dtype=torch.float32)
+    for name, array in read_weights(graph, values, source).items():
+        weights[name] = torch.from_numpy(np.array(array, dtype=np.float32))
     return weights
 
 

@@ -11,11 +11,13 @@ import onnxruntime
 import torch
 from torch import Tensor, nn
 
+from na_core.eight_bit import eight_bit
 from na_core.onnx_metadata import INPUT, OUTPUTS, STATE_INPUT, STATE_OUTPUT, STREAM_SUFFIX
-from na_training.export.eight_bit import eight_bit
+from na_core.stream_graph import QueryNetwork
+from na_core.stream_graph import stream_graph as folded_graph
 from na_training.export.onnx_file import TOLERANCE, ParityError, difference, random_windows, trace
-from na_training.export.stream_graph import compact_stream
 from na_training.model import Actuator
+from na_training.model.actuator import CLAMP
 from na_training.model.query import QueryEncoder
 from na_training.training.bundle import Bundle
 from na_training.training.checkpoint import write_atomically
@@ -82,12 +84,27 @@ def export_stream(bundle: Bundle, path: Path, *, small: bool = False) -> float:
 
 
 def stream_graph(model: Actuator) -> onnx.ModelProto:
-    """The streaming graph: put together by hand for `query`, traced for other encoders."""
+    """The streaming graph: folded and put together by hand for `query`, else traced."""
     if isinstance(model.encoder, QueryEncoder):
-        return compact_stream(model)
+        return folded_graph(query_network(model))
     size, window = len(model.layout.names), model.encoder.window
     example = (torch.zeros(2, size), torch.zeros(2, window - 1, model.encoder.token_size))
     return trace(Stream(model), example, [INPUT, STATE_INPUT], [*OUTPUTS, STATE_OUTPUT])
+
+
+def query_network(model: Actuator) -> QueryNetwork:
+    """The weights of a `query` model, for its streaming graph."""
+    weights = {name: _array(value) for name, value in model.named_parameters()}
+    for name in ("mean", "scale", "effort_scale"):
+        weights[name] = _array(getattr(model, name))
+    layout, config = model.layout, model.config
+    return QueryNetwork(
+        weights, config.heads, CLAMP, layout.names, layout.basic, layout.joints, config.name
+    )
+
+
+def _array(tensor: Tensor) -> np.ndarray:  # type: ignore[type-arg]
+    return np.asarray(tensor.detach().cpu().numpy(), dtype=np.float64)
 
 
 def stream_difference(model: Actuator, data: bytes) -> float:

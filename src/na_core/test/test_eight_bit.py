@@ -9,7 +9,7 @@ import pytest
 onnx = pytest.importorskip("onnx", reason="needs onnx: requirements/train.txt")
 onnxruntime = pytest.importorskip("onnxruntime", reason="needs onnxruntime")
 
-from na_training.export.eight_bit import BLOCK, WEIGHTS_KEY, eight_bit, quantise  # noqa: E402
+from na_core.eight_bit import BLOCK, WEIGHTS_KEY, eight_bit, quantise  # noqa: E402
 
 
 def product(weights: np.ndarray, bias: np.ndarray) -> onnx.ModelProto:

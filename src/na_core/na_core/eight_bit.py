@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-import onnx
-from onnx import helper, numpy_helper
+
+from na_core.stream_graph import RUNTIME_DOMAIN
 
 BLOCK = 64  # weights that share one scale
 SMALLEST = 96  # inner size below which a product stays as it is
@@ -16,12 +18,15 @@ WEIGHTS_KEY = "weights"
 """Metadata key of such a graph; its value is "int8"."""
 
 
-def eight_bit(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Return a copy whose matrix products read 8-bit weights.
+def eight_bit(model: Any) -> Any:
+    """Return a copy of an onnx.ModelProto whose matrix products read 8-bit weights.
 
     Needs ONNX runtime (its own operator MatMulNBits), which also rounds the activations of a
     product to 8 bits per block. Weights are symmetric: scale · (q − 128).
     """
+    import onnx
+    from onnx import helper, numpy_helper
+
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
     graph = copy.graph
@@ -39,13 +44,17 @@ def eight_bit(model: onnx.ModelProto) -> onnx.ModelProto:
         graph.initializer.append(numpy_helper.from_array(packed, names[0]))
         graph.initializer.append(numpy_helper.from_array(scales, names[1]))
         graph.initializer.remove(weight)
+        # Something to add is a bias of the operator only when it is a constant.
+        added = node.input[2] if len(node.input) > 2 else ""
+        bias = added if added in stored else ""
+        result = node.output[0] if added == bias else f"{node.name}.product"
         nodes.append(
             helper.make_node(
                 "MatMulNBits",
-                [node.input[0], *names, "", "", node.input[2]],
-                list(node.output),
+                [node.input[0], *names, "", "", bias],
+                [result],
                 name=node.name,
-                domain="com.microsoft",
+                domain=RUNTIME_DOMAIN,
                 K=values.shape[0],
                 N=values.shape[1],
                 bits=8,
@@ -53,9 +62,13 @@ def eight_bit(model: onnx.ModelProto) -> onnx.ModelProto:
                 accuracy_level=4,
             )
         )
+        if added != bias:
+            name = f"{node.name}.sum"
+            nodes.append(helper.make_node("Add", [result, added], list(node.output), name=name))
     del graph.node[:]
     graph.node.extend(nodes)
-    copy.opset_import.append(helper.make_opsetid("com.microsoft", 1))
+    if RUNTIME_DOMAIN not in {entry.domain for entry in copy.opset_import}:
+        copy.opset_import.append(helper.make_opsetid(RUNTIME_DOMAIN, 1))
     entry = copy.metadata_props.add()
     entry.key, entry.value = WEIGHTS_KEY, "int8"
     return copy
