@@ -109,7 +109,8 @@ ARGUMENTS = [
     DeclareLaunchArgument(
         "scene",
         default_value="",
-        description="with sim, weights and pushes on the follower: demo or a YAML file",
+        description="with sim, weights and pushes on the follower and rests of the operator: demo, "
+        "live or a YAML file",
     ),
     DeclareLaunchArgument(
         "namespace", default_value="", description="prefix of all nodes and topics of this pair"
@@ -168,7 +169,7 @@ def emulated_arm(arm: str) -> Node:
                 "port": text(port(arm)),
                 "seed": ParameterValue(LaunchConfiguration("seed"), value_type=int),
                 "faults": text(LaunchConfiguration("faults") if arm == "follower" else ""),
-                "scene": text(LaunchConfiguration("scene") if arm == "follower" else ""),
+                "scene": text(LaunchConfiguration("scene")),
             },
         ],
         output="screen",

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from na_core.robot_spec import RobotSpec
 from na_sim.arm_plant import ArmPlant
 from na_sim.emulated_servos import emulated_bus, servo_configs
 from na_sim.faults import FaultInjector, FaultRunner, FaultScript, FaultTarget
-from na_sim.operator import ScriptedOperator
+from na_sim.operator import Array, RestingHand, ScriptedOperator
 from na_sim.scene_script import SceneRunner, SceneScript
 from na_sim.truth_meter import TruthMeter, TruthSample
 from na_sim.wire.pty_port import PtyPort
@@ -44,16 +45,20 @@ class EmulatedArm:
             operator: a scripted operator holds the arm and moves it (a leader).
             realistic_timing: replies take as long as on the wire.
             faults: what goes wrong and when; time counts from the first call of `step_faults`.
-            scene: weights, pushes and blocks that come and go; time counts from the start.
+            scene: on a follower weights, pushes and blocks that come and go, on a leader the rests
+                of its operator; time counts from the start.
 
         """
         configs = servo_configs(spec)
         self.path = str(path)
-        self.plant = ArmPlant(
-            spec, seed, unit, hand=ScriptedOperator(spec, seed) if operator else None
-        )
+        scene = scene or SceneScript(())
+        hand: Callable[[float], Array] | None = ScriptedOperator(spec, seed) if operator else None
+        if hand is not None and scene.rests:
+            hand = RestingHand(hand, scene.rests, scene.repeat)
+        self.plant = ArmPlant(spec, seed, unit, hand=hand)
         self._meter = TruthMeter(self.plant)
-        self._scene = SceneRunner(self.plant, scene) if scene is not None else None
+        acts = scene.influences and not operator
+        self._scene = SceneRunner(self.plant, scene) if acts else None
         self.plant.observer = self._observe
         self._ready_at = time.monotonic() + max(config.boot_time for config in configs)
         injector = FaultInjector()

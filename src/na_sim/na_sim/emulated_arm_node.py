@@ -40,7 +40,7 @@ DESCRIPTIONS = {
     "seed": "seed of sensor noise and of the operator",
     "unit": "which physical unit the hidden parameters are drawn for",
     "realistic_timing": "replies take as long as on the wire",
-    "scene": "weights and pushes that come and go: 'demo' or a YAML file; '' for none",
+    "scene": "weights, pushes, rests of the operator: 'demo', 'live' or a YAML file; '' for none",
     "faults": "YAML file that scripts faults of cable and servos; '' for none",
 }
 

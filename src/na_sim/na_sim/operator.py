@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -83,6 +84,50 @@ class Tremor:
         fast = self._fast_size * np.sin(self._fast * t + self._phases[0])
         slow = self._slow_size * np.sin(self._slow * t + self._phases[1])
         return np.asarray((fast + slow).sum(axis=1) * self._scale)
+
+
+class RestingHand:
+    """A hand that stands still now and then, and afterwards goes on where it was.
+
+    Its own time slows down, stands and speeds up again, so neither path nor tremor jumps.
+
+    Args:
+        hand: time [s] -> positions (n,).
+        rests: begin and length of each rest [s], in order, apart and at least 2 · SLOWING long.
+        repeat: the rests come again after this time [s]; 0: once.
+    """
+
+    SLOWING = 0.5  # s from motion to rest and back
+
+    def __init__(
+        self,
+        hand: Callable[[float], Array],
+        rests: Sequence[tuple[float, float]],
+        repeat: float = 0.0,
+    ) -> None:
+        self._hand, self._rests, self._repeat = hand, tuple(rests), repeat
+
+    def __call__(self, time: float) -> Array:
+        """Positions (n,) at `time` [s]."""
+        return self._hand(self.own_time(time))
+
+    def own_time(self, time: float) -> float:
+        """The hand's own time [s]: `time` less what was spent at rest."""
+        cycles, now = divmod(time, self._repeat) if self._repeat > 0.0 else (0.0, time)
+        each = sum(self._lost(length, length) for _, length in self._rests)
+        lost = sum(self._lost(min(now - at, length), length) for at, length in self._rests)
+        return time - cycles * each - lost
+
+    def _lost(self, since: float, length: float) -> float:
+        """Time lost [s] by a rest of `length` that began `since` ago."""
+        slowing = self.SLOWING
+        if since <= 0.0:
+            return 0.0
+        if since < slowing:
+            return since**2 / (2.0 * slowing)
+        left = length - since
+        whole = length - slowing
+        return whole - left**2 / (2.0 * slowing) if left < slowing else since - slowing / 2.0
 
 
 class ScriptedOperator:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -49,10 +49,17 @@ class Influence:
 
 @dataclass(frozen=True)
 class SceneScript:
-    """Influences in a cycle of `repeat` seconds; 0: once."""
+    """Influences in a cycle of `repeat` seconds; 0: once.
+
+    Attributes:
+        influences: on the follower.
+        repeat: [s].
+        rests: begin and length [s] of the times at which the leader's operator stands still.
+    """
 
     influences: tuple[Influence, ...]
     repeat: float = 0.0
+    rests: tuple[tuple[float, float], ...] = ()
 
     def active(self, time: float, kind: str) -> tuple[Influence, float] | None:
         """The influence of a kind in force at `time` [s], and the time since its beginning."""
@@ -74,23 +81,30 @@ DEMO = SceneScript(
     40.0,
 )
 """Free motion, 200 g, pushes of 3 N down and sideways, a foam block."""
+LIVE = replace(DEMO, rests=((3.0, 5.0),))
+"""The same, and the operator rests before the weight comes, so that the estimate can be tared."""
+BUILT_IN = {"demo": DEMO, "live": LIVE}
+SHORTEST_REST = 1.0  # s
 
 
 def scene_script(text: str) -> SceneScript:
-    """Return the script "demo", or the one in a YAML file.
+    """Return the script "demo" or "live", or the one in a YAML file.
 
-    The file holds `repeat` [s] and `influences`: a list of mappings with `kind`, `at`, `for` and
-    `mass` or `force`.
+    The file holds `repeat` [s], `influences`, a list of mappings with `kind`, `at`, `for` and
+    `mass` or `force`, and perhaps `rests`, a list of mappings with `at` and `for`.
 
     Raises:
         SceneScriptError: no such file, or an entry that makes no sense.
     """
-    if text == "demo":
-        return DEMO
+    if text in BUILT_IN:
+        return BUILT_IN[text]
     try:
         values = yaml.safe_load(Path(text).read_text(encoding="utf-8"))
     except (OSError, yaml.YAMLError) as error:
-        raise SceneScriptError(f"scene {text!r}: {error}; expected 'demo' or a YAML file") from None
+        names = " or ".join(repr(name) for name in BUILT_IN)
+        raise SceneScriptError(
+            f"scene {text!r}: {error}; expected {names}, or a YAML file"
+        ) from None
     if not isinstance(values, Mapping) or not isinstance(values.get("influences"), Sequence):
         raise SceneScriptError(f"scene {text}: expected a mapping with a list of influences")
     items = tuple(
@@ -98,7 +112,24 @@ def scene_script(text: str) -> SceneScript:
         for number, entry in enumerate(values["influences"])
     )
     repeat = _number(f"scene {text}", values, "repeat", 0.0, 1e6, default=0.0)
-    return SceneScript(items, repeat)
+    return SceneScript(items, repeat, _rests(f"scene {text}", values.get("rests", ()), repeat))
+
+
+def _rests(where: str, entries: Any, repeat: float) -> tuple[tuple[float, float], ...]:
+    """Rests in order; each within the cycle and after the one before."""
+    if not isinstance(entries, Sequence) or isinstance(entries, str):
+        raise SceneScriptError(f"{where}: rests = {entries!r}, expected a list")
+    found: list[tuple[float, float]] = []
+    free_from = 0.0
+    for number, entry in enumerate(entries):
+        place = f"{where}: rest {number}"
+        if not isinstance(entry, Mapping):
+            raise SceneScriptError(f"{place}: {entry!r}, expected a mapping with at and for")
+        at = _number(place, entry, "at", free_from, repeat or 1e6)
+        length = _number(place, entry, "for", SHORTEST_REST, (repeat or 1e6) - at)
+        found.append((at, length))
+        free_from = at + length
+    return tuple(found)
 
 
 def _influence(where: str, entry: Any) -> Influence:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from na_core.robot_spec import load_robot_spec
-from na_sim.operator import Path, ScriptedOperator, minimum_jerk
+from na_sim.operator import Path, RestingHand, ScriptedOperator, minimum_jerk
 from na_sim.reach import Reach
 
 ROBOT = load_robot_spec("omx")
@@ -77,3 +77,27 @@ def test_reach_solves_what_it_can_reach() -> None:
         moved[j] += step
         numeric = (REACH.tip(moved) - REACH.tip(q)) / step
         assert np.allclose(numeric, jacobian[:, j], atol=1e-4)
+
+
+def test_a_resting_hand_stands_and_goes_on_where_it_was() -> None:
+    operator = ScriptedOperator(ROBOT, 1, reach=REACH)
+    hand = RestingHand(operator, [(3.0, 5.0), (20.0, 2.0)], 40.0)
+    standing = [hand(t) for t in (3.5, 4.0, 6.0, 7.5)]
+    assert np.ptp(standing, axis=0).max() == 0.0  # tremor included
+    for time, lost in ((2.0, 0.0), (8.0, 4.5), (19.0, 4.5), (23.0, 6.0), (41.0, 6.0), (49.0, 10.5)):
+        assert hand.own_time(time) == pytest.approx(time - lost), time
+        np.testing.assert_allclose(hand(time), operator(time - lost))
+
+
+def test_a_hand_comes_to_rest_and_moves_off_without_a_jump() -> None:
+    hand = RestingHand(lambda time: np.array([time]), [(3.0, 5.0)], 10.0)
+    times = np.linspace(0.0, 30.0, 30001)
+    pace = np.diff([hand.own_time(time) for time in times]) / np.diff(times)
+    assert pace.min() >= -1e-9 and pace.max() <= 1.0 + 1e-6
+    assert np.abs(np.diff(pace)).max() < 0.003
+
+
+def test_without_rests_the_hand_is_the_operators_own() -> None:
+    operator = ScriptedOperator(ROBOT, 1, reach=REACH)
+    hand = RestingHand(operator, [])
+    assert all(np.array_equal(hand(t), operator(t)) for t in (0.0, 7.0, 33.3))

@@ -87,6 +87,10 @@ def test_a_file_is_read(tmp_path: Path) -> None:
         ("influences: [{kind: payload, for: 1}]", "at = None, expected 0 to"),
         ("influences: [{kind: payload, at: 0, for: 1, mass: 9}]", "mass = 9, expected 0 to 3"),
         ("influences: [{kind: push, at: 0, for: 1, force: [99, 0, 0]}]", "at most 50 N"),
+        ("{influences: [], rests: 3}", "rests = 3, expected a list"),
+        ("{influences: [], rests: [{at: 1, for: 0.2}]}", "rest 0: for = 0.2, expected 1 to"),
+        ("{influences: [], repeat: 5, rests: [{at: 3, for: 3}]}", "for = 3, expected 1 to 2"),
+        ("{influences: [], rests: [{at: 3, for: 3}, {at: 5, for: 1}]}", "rest 1: at = 5"),
     ],
 )
 def test_nonsense_is_named(tmp_path: Path, text: str, words: str) -> None:
@@ -97,5 +101,19 @@ def test_nonsense_is_named(tmp_path: Path, text: str, words: str) -> None:
 
 
 def test_an_absent_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(SceneScriptError, match="expected 'demo' or a YAML file"):
+    with pytest.raises(SceneScriptError, match="expected 'demo' or 'live', or a YAML file"):
         scene_script(str(tmp_path / "none.yaml"))
+
+
+def test_the_live_scene_is_the_demo_with_rests_away_from_every_influence() -> None:
+    live = scene_script("live")
+    assert live.influences == DEMO.influences and live.repeat == DEMO.repeat
+    for at, length in live.rests:
+        for item in live.influences:
+            assert at + length <= item.at or at >= item.at + item.duration
+
+
+def test_rests_are_read_from_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "scene.yaml"
+    path.write_text("{influences: [], repeat: 20, rests: [{at: 2, for: 4}, {at: 9, for: 1}]}")
+    assert scene_script(str(path)).rests == ((2.0, 4.0), (9.0, 1.0))

@@ -38,10 +38,11 @@ class TeleopRig:
         folder: for ports, bags and logs.
         rate: ticks per second of both arms [Hz].
         model: for the force estimate.
-        scene: influences on the follower: "", "demo" or a YAML file.
+        scene: influences on the follower, rests of the operator: "", "demo", "live" or a file.
         estimate: further parameters of neural_actuator_node.
         record: run the recorder too.
         seed: of both arms.
+        unit: physical unit of the follower; 0 is the arm of training.
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class TeleopRig:
         estimate: dict[str, Any] | None = None,
         record: bool = True,
         seed: int = 0,
+        unit: int = 0,
     ) -> None:
         self.folder = folder
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
@@ -69,7 +71,8 @@ class TeleopRig:
                     "arm": arm,
                     "port": port,
                     "seed": seed,
-                    "scene": scene if arm == "follower" else "''",
+                    "unit": unit if arm == "follower" else 0,
+                    "scene": scene or "''",
                 },
             )
             values = {**common, "port": port, "port_wait": START_TIMEOUT, "control_rate": rate}
