@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-REST_SPEED = 0.05  # servo rad/s below which a joint counts as at rest
-
 
 @dataclass(frozen=True)
 class EstimatorSettings:
@@ -44,6 +42,7 @@ class EstimatorSettings:
         gate: (on, off, dwell in ticks); None: the model's own.
         tare_seconds: rest that a tare is taken over [s].
         tare_largest: largest bias that is believed [N].
+        tare_reach: servo travel over which a bias fades to nothing [rad]; 0: it holds everywhere.
     """
 
     max_temperature: float = 70.0
@@ -54,6 +53,7 @@ class EstimatorSettings:
     gate: tuple[float, float, int] | None = None
     tare_seconds: float = 1.0
     tare_largest: float = 1.5
+    tare_reach: float = 0.0
 
 
 class Estimator:
@@ -89,10 +89,11 @@ class Estimator:
         )
         self.gate = ContactGate(on, off, dwell)
         self.tare = Tare(
-            REST_SPEED * np.abs(ratio),
+            ratio,
             seconds=self.settings.tare_seconds,
             dt=metadata.dt,
             largest=self.settings.tare_largest,
+            reach=self.settings.tare_reach,
         )
         self._distance = InputDistance(metadata)
         #: Score of each tick of the window, and what lay farthest away when one was too far.
@@ -261,7 +262,7 @@ class Estimator:
         out.effort_raw[:] = results["effort"]
         np.clip(out.effort_raw, -limit, limit, out=out.effort_clipped)
         self._raw_force[:] = results["force"]
-        np.subtract(self._raw_force, self.tare.bias, out=out.force_ungated)
+        np.subtract(self._raw_force, self.tare.bias_at(position), out=out.force_ungated)
         out.probability = sigmoid(float(results["gate"][0]))
         out.in_contact = self.gate.step(out.probability)
         out.condition.fill(np.nan)

@@ -57,6 +57,9 @@ PARAMETERS: dict[str, Entry] = {
     "min_observability": Entry(
         0.01, "smallest singular value of the Jacobian for a force [m]", (0.0, 1.0), (), True
     ),
+    "tare_reach": Entry(
+        0.5, "servo travel over which a tare fades [rad]; 0: it holds everywhere", (0.0, 10.0)
+    ),
     "max_age": Entry(0.1, "age of a tick that makes it stale [s]; 0: not checked", (0.0, 10.0)),
     "silence_after": Entry(0.1, "pause after which STALE is said [s]", (0.02, 10.0)),
     "gap": Entry(1.8, "step from which ticks are missing [ticks]", (1.1, 10.0)),
@@ -91,7 +94,7 @@ def read_all(get: Callable[[str], Any]) -> dict[str, Any]:
 
 def estimator_settings(values: Mapping[str, Any]) -> EstimatorSettings:
     """The estimator's settings; the gate is set apart, once the model is known."""
-    keys = ("max_temperature", "min_observability", "max_age", "gap", "bridge")
+    keys = ("max_temperature", "min_observability", "max_age", "gap", "bridge", "tare_reach")
     return EstimatorSettings(**{key: values[key] for key in keys})
 
 

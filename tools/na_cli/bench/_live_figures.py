@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 ONSET = 0.5  # N of true force that counts as contact
+GOAL_NOISE = 0.003  # rad (m for a gripper): about two counts of the leader's encoders
+CHATTER = 0.5  # s between openings of the gate that count as one
 SETTLED = 0.6  # s after the beginning of a phase from which its errors count
 
 
@@ -24,6 +26,7 @@ class Trace:
         force: gated (K, 3) [N]; ungated likewise; NaN while not valid.
         contact: gate (K,).
         truth: true force at those times (K, 3) [N].
+        deviation: predicted standard deviation of the force, over the axes (K,) [N].
         baseline: of the classical observer at those times (K, 3) [N]; NaN where it was silent.
     """
 
@@ -34,6 +37,7 @@ class Trace:
     contact: NDArray[np.bool_]
     truth: Array
     baseline: Array
+    deviation: Array
 
 
 @dataclass
@@ -123,12 +127,82 @@ def detection_delays(trace: Trace, latest: float = 2.0) -> list[float]:
     return delays
 
 
-def false_alarms(trace: Trace, spans: list[tuple[float, float]]) -> tuple[int, float]:
-    """How often the gate opened in spans [s] without contact, and their length in minutes."""
-    count, seconds = 0, 0.0
+@dataclass(frozen=True)
+class Alarm:
+    """The gate was open without true contact; openings less than CHATTER apart are one.
+
+    Attributes:
+        start: [s], on the trace's clock; seconds: from the first opening to the last closing.
+        since_contact: time since true contact ended [s], NaN before the first.
+        force: largest gated force [N]; deviation: the one predicted there, over the axes [N].
+        late: whether the gate was open already when the span's settling time was over: it had not
+            closed since a contact, which is a slow release rather than an opening.
+    """
+
+    start: float
+    seconds: float
+    since_contact: float
+    force: float
+    deviation: float
+    late: bool
+
+
+def false_alarms(trace: Trace, spans: list[tuple[float, float]]) -> tuple[list[Alarm], float]:
+    """Every opening of the gate in spans [s] without contact, and their length in minutes.
+
+    Ticks that were not valid neither begin nor end an opening: nothing was said at them.
+    """
+    touched = trace.time[np.linalg.norm(np.nan_to_num(trace.truth), axis=1) >= ONSET]
+    size = np.linalg.norm(trace.force, axis=1)
+    alarms: list[Alarm] = []
+    seconds = 0.0
     for start, stop in spans:
-        inside = (trace.time >= start + SETTLED) & (trace.time < stop) & trace.valid
-        gate = trace.contact[inside]
-        count += int(np.sum(gate[1:] & ~gate[:-1])) + int(len(gate) > 0 and bool(gate[0]))
+        inside = (trace.time >= start + SETTLED) & (trace.time < stop)
+        ticks = np.flatnonzero(inside & trace.valid)
         seconds += max(0.0, stop - start - SETTLED)
-    return count, seconds / 60.0
+        open_at = np.flatnonzero(trace.contact[ticks])
+        if not len(open_at):
+            continue
+        apart = np.diff(trace.time[ticks[open_at]]) > CHATTER
+        for group in np.split(open_at, np.flatnonzero(apart) + 1):
+            opened = ticks[group]
+            begin = float(trace.time[opened[0]])
+            before = touched[touched < begin]
+            largest = opened[np.nanargmax(size[opened])]
+            alarms.append(
+                Alarm(
+                    begin,
+                    float(trace.time[opened[-1]]) - begin,
+                    begin - float(before[-1]) if len(before) else float("nan"),
+                    float(size[largest]),
+                    float(trace.deviation[largest]),
+                    bool(group[0] == 0),
+                )
+            )
+    return alarms, seconds / 60.0
+
+
+def rests(time: Array, goal: Array, *, least: float = 2.0) -> list[tuple[float, float]]:
+    """Spans [s] of at least `least` in which no goal (T, n) moved by more than GOAL_NOISE."""
+    known = np.isfinite(goal).all(axis=1)
+    time, goal = time[known], goal[known]
+    found = []
+    begin = 0
+    for k in range(1, len(time) + 1):
+        moved = k == len(time) or np.abs(goal[k] - goal[begin]).max() > GOAL_NOISE
+        if moved:
+            if time[k - 1] - time[begin] >= least:
+                found.append((float(time[begin]), float(time[k - 1])))
+            begin = k
+    return found
+
+
+def rest_bias(trace: Trace, spans: list[tuple[float, float]]) -> float | None:
+    """Size of the mean ungated error over each span [s] without contact, averaged [N]."""
+    sizes = []
+    free = np.linalg.norm(trace.truth, axis=1) < ONSET
+    for start, stop in spans:
+        use = (trace.time >= start) & (trace.time < stop) & trace.valid & free
+        if use.sum() >= 20:
+            sizes.append(np.linalg.norm((trace.ungated[use] - trace.truth[use]).mean(axis=0)))
+    return float(np.mean(sizes)) if sizes else None

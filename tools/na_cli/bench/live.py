@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import tempfile
 import time
 from collections import Counter
@@ -15,7 +16,16 @@ import numpy as np
 from na_cli.registry import UsageError
 from na_cli.report import print_table
 
-KEYS = ("seconds", "phases", "delays_ms", "missed", "false_alarms_per_minute", "tare", "model")
+KEYS = (
+    "seconds",
+    "phases",
+    "delays_ms",
+    "missed",
+    "false_alarms_per_minute",
+    "tare",
+    "tare_effect",
+    "model",
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,7 +49,7 @@ class Listener:
         from rclpy.executors import SingleThreadedExecutor
         from std_srvs.srv import Trigger
 
-        from na_msgs.msg import NeuralActuatorState, PlantTruth
+        from na_msgs.msg import ActuatorTelemetry, NeuralActuatorState, PlantTruth
 
         rclpy.init()
         self.node = rclpy.create_node("live_listener")
@@ -50,12 +60,14 @@ class Listener:
         self.baseline: list[tuple[float, ...]] = []
         self.tares: list[str] = []
         self.tared_at = float("nan")
+        self.goals: list[tuple[float, ...]] = []
         self.validity: Counter[int] = Counter()
         self._pending: Any = None
         self._client = self.node.create_client(Trigger, "neural_actuator_node/tare")
         self._request = Trigger.Request
         subscribe = self.node.create_subscription
         subscribe(NeuralActuatorState, "neural_actuator/state", self._state, 100)
+        subscribe(ActuatorTelemetry, "follower/telemetry", self._telemetry, 100)
         subscribe(PlantTruth, "sim/follower/truth", self._truth, 100)
         subscribe(WrenchStamped, "neural_actuator_node/baseline/wrench", self._wrench, 100)
 
@@ -63,7 +75,11 @@ class Listener:
         force, bare = m.force, m.force_ungated
         self.validity[m.validity] += 1
         row = (_seconds(m), float(m.validity == 0), force.x, force.y, force.z)
-        self.states.append((*row, bare.x, bare.y, bare.z, float(m.contact.in_contact)))
+        spread = float(np.sqrt(sum(m.force_covariance[0::4])))
+        self.states.append((*row, bare.x, bare.y, bare.z, float(m.contact.in_contact), spread))
+
+    def _telemetry(self, m: Any) -> None:
+        self.goals.append((_seconds(m), *m.goal_sent))
 
     def _truth(self, m: Any) -> None:
         self.truth.append((_seconds(m), m.force.x, m.force.y, m.force.z))
@@ -98,24 +114,38 @@ class Listener:
         rclpy.try_shutdown()
 
 
-def _tare_effect(trace: Any, spans: Any, tared_at: float) -> list[tuple[str, float | None]]:
-    """Ungated error in free motion before and after the tare [N]."""
-    from na_cli.bench._live_figures import phase_figures
+def _tare_effect(
+    trace: Any, resting: list[tuple[float, float]], tared_at: float, bias: Any
+) -> list[tuple[str, float | None]]:
+    """Size of the mean error at rest without contact, before and after the tare [N]."""
+    from dataclasses import replace
 
-    def error(before: bool) -> float | None:
-        kept = [
-            (start, min(stop, tared_at)) if before else (max(start, tared_at), stop)
-            for start, stop in spans
-            if (start < tared_at if before else stop > tared_at)
-        ]
-        return phase_figures(trace, "", kept).error_ungated if kept else None
+    from na_cli.bench._live_figures import SETTLED, rest_bias
 
     if not np.isfinite(tared_at):
         return []
+    settled = [(start + SETTLED, stop) for start, stop in resting]
+    untared = replace(trace, ungated=trace.ungated + bias)  # as it would have been, afterwards
+    here = [(a, b) for a, b in settled if a <= tared_at <= b + 1.0]
+    later = [(a, b) for a, b in settled if a > tared_at]
     return [
-        ("ungated |error| in free motion before the tare [N]", error(True)),
-        ("ungated |error| in free motion after the tare [N]", error(False)),
+        (
+            "bias at that rest, before the tare [N]",
+            rest_bias(trace, [(a, tared_at) for a, _ in here]),
+        ),
+        (
+            "bias at that rest, after the tare [N]",
+            rest_bias(trace, [(tared_at, b) for _, b in here]),
+        ),
+        (f"bias at {len(later)} later rests, other poses [N]", rest_bias(trace, later)),
+        ("the same without the tare [N]", rest_bias(untared, later)),
     ]
+
+
+def _bias(text: str) -> Any:
+    """The bias (3,) [N] that the answer to a tare names; zero when there is none."""
+    found = re.search(r"bias \[([^]]*)\]", text)
+    return np.array([float(v) for v in found.group(1).split(",")]) if found else np.zeros(3)
 
 
 def _silence(counts: Counter[int]) -> list[tuple[str, float]]:
@@ -135,7 +165,7 @@ def _seconds(message: Any) -> float:
 
 
 def run(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Run the demo scene, print the tables, return the figures."""
+    """Run the scene "live", print the tables, return the figures."""
     from na_cli.bench._teleop_rig import START_TIMEOUT, TeleopRig
     from na_inference.model_paths import committed_model
 
@@ -147,7 +177,7 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
             Path(name),
             60.0,
             model,
-            scene="demo",
+            scene="live",
             estimate={
                 "baseline": arguments.baseline,
                 "baseline_settings": arguments.baseline_settings,
@@ -180,6 +210,7 @@ def _report(listener: Listener, arguments: argparse.Namespace, model: str) -> di
         detection_delays,
         false_alarms,
         phase_figures,
+        rests,
     )
 
     # A state without a tick behind it has stamp 0.
@@ -196,6 +227,7 @@ def _report(listener: Listener, arguments: argparse.Namespace, model: str) -> di
         states[:, 8] > 0,
         aligned(stamps, truth[:, 0], truth[:, 1:]),
         aligned(stamps, baseline[:, 0], baseline[:, 1:]),
+        states[:, 9],
     )
     spans = _spans(truth, float(stamps[0]), float(stamps[-1]))
     phases = [phase_figures(trace, name, found) for name, found in spans.items()]
@@ -232,8 +264,14 @@ def _report(listener: Listener, arguments: argparse.Namespace, model: str) -> di
     delays = detection_delays(trace)
     found = [1e3 * delay for delay in delays if np.isfinite(delay)]
     alarms, minutes = false_alarms(trace, spans["free motion"] + spans["foam block"])
+    opened = [alarm for alarm in alarms if not alarm.late]
+    minutes = max(minutes, 1e-9)
+    goals = np.array(listener.goals)
+    resting = rests(goals[:, 0], goals[:, 1:])
     tare = next((t for t in listener.tares if t.startswith("tared")), None)
     tare = tare or (listener.tares[-1] if listener.tares else "not asked")
+    effect = _tare_effect(trace, resting, listener.tared_at, _bias(tare))
+    refused = Counter(text for text in listener.tares if not text.startswith("tared"))
     print_table(
         "Contact",
         ("figure", "value"),
@@ -242,10 +280,34 @@ def _report(listener: Listener, arguments: argparse.Namespace, model: str) -> di
             ("detected", len(found)),
             ("median delay [ms]", float(np.median(found)) if found else None),
             ("longest delay [ms]", max(found) if found else None),
-            ("false alarms per minute, free and foam", alarms / minutes if minutes else None),
+            ("false alarms per minute, free and foam", len(opened) / minutes),
+            ("gate still open after a contact [per minute]", (len(alarms) - len(opened)) / minutes),
             ("tare", tare),
-            *_tare_effect(trace, spans["free motion"], listener.tared_at),
+            ("tares refused before, while moving or in contact", sum(refused.values())),
+            *effect,
             *_silence(listener.validity),
+        ],
+    )
+    print_table(
+        "Openings of the gate without true contact",
+        (
+            "at [s]",
+            "lasted [ms]",
+            "since contact [s]",
+            "force [N]",
+            "predicted deviation [N]",
+            "kind",
+        ),
+        [
+            (
+                a.start - float(stamps[0]),
+                1e3 * a.seconds,
+                a.since_contact,
+                a.force,
+                a.deviation,
+                "still open" if a.late else "opened",
+            )
+            for a in alarms
         ],
     )
     if arguments.out is not None:
@@ -265,18 +327,20 @@ def _report(listener: Listener, arguments: argparse.Namespace, model: str) -> di
         },
         "delays_ms": found,
         "missed": len(delays) - len(found),
-        "false_alarms_per_minute": alarms / minutes if minutes else None,
+        "false_alarms_per_minute": len(opened) / minutes,
+        "still_open_per_minute": (len(alarms) - len(opened)) / minutes,
         "tare": tare,
+        "tare_effect": dict(effect),
         "model": model,
     }
 
 
 def _spans(truth: Any, start: float, stop: float) -> dict[str, list[tuple[float, float]]]:
     """When which kind of phase was, from the first weight seen in the truth."""
-    from na_sim.scene_script import DEMO
+    from na_sim.scene_script import LIVE
 
     size = np.linalg.norm(truth[:, 1:], axis=1)
-    weight = next(item for item in DEMO.influences if item.kind == "payload")
+    weight = next(item for item in LIVE.influences if item.kind == "payload")
     down = (truth[:, 3] < -1.0) & (np.linalg.norm(truth[:, 1:3], axis=1) < 0.5) & (size < 2.6)
     long = [k for k in np.flatnonzero(down) if _lasts(truth[:, 0], down, int(k), 5.0)]
     if not long:
@@ -289,14 +353,14 @@ def _spans(truth: Any, start: float, stop: float) -> dict[str, list[tuple[float,
         "3 N push": [],
         "foam block": [],
     }
-    cycle = int(np.floor((start - zero) / DEMO.repeat))
-    while zero + cycle * DEMO.repeat < stop:
-        base, free_from = zero + cycle * DEMO.repeat, zero + cycle * DEMO.repeat
-        for item in DEMO.influences:
+    cycle = int(np.floor((start - zero) / LIVE.repeat))
+    while zero + cycle * LIVE.repeat < stop:
+        base, free_from = zero + cycle * LIVE.repeat, zero + cycle * LIVE.repeat
+        for item in LIVE.influences:
             spans[names[item.kind]].append((base + item.at, base + item.at + item.duration))
             spans["free motion"].append((free_from, base + item.at))
             free_from = base + item.at + item.duration
-        spans["free motion"].append((free_from, base + DEMO.repeat))
+        spans["free motion"].append((free_from, base + LIVE.repeat))
         cycle += 1
     return spans
 

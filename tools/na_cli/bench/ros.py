@@ -27,6 +27,7 @@ KEYS = (
     "latency_drift_ms",
     "ticks",
     "wrenches",
+    "stages_ms",
 )
 
 DEADLINE = 0.006  # s
@@ -56,7 +57,9 @@ class Listener:
         self.executor = SingleThreadedExecutor()
         self.executor.add_node(self.node)
         self.telemetry: list[int] = []
+        self.arrivals: list[float] = []
         self.states: list[tuple[int, int]] = []
+        self.published: list[float] = []
         self.wrenches: list[tuple[int, int]] = []
         self.node.create_subscription(ActuatorTelemetry, "follower/telemetry", self._tick, 1000)
         self.node.create_subscription(
@@ -70,10 +73,19 @@ class Listener:
         self.wrenches.append((stamp.sec * 10**9 + stamp.nanosec, now))
 
     def _tick(self, message: Any) -> None:
+        now, stamp = time.time_ns(), message.header.stamp
+        self.arrivals.append(1e-6 * (now - stamp.sec * 10**9 - stamp.nanosec))
         self.telemetry.append(message.sequence)
 
     def _state(self, message: Any) -> None:
+        self.published.append(1e3 * message.latency)
         self.states.append((message.sequence, message.validity))
+
+    def clear(self) -> None:
+        """Forget what was received so far."""
+        lists = (self.telemetry, self.arrivals, self.states, self.published, self.wrenches)
+        for heard in lists:
+            heard.clear()
 
     def spin(self, seconds: float) -> None:
         """Serve callbacks for a while."""
@@ -110,8 +122,7 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
                     raise TimeoutError(
                         f"no estimate within {START_TIMEOUT:g} s: {rig.log('neural_actuator_node')}"
                     )
-            for heard in (listener.telemetry, listener.states, listener.wrenches):
-                heard.clear()
+            listener.clear()
             before, began = rig.usage(), time.monotonic()
             listener.spin(arguments.seconds)
             elapsed, after = time.monotonic() - began, rig.usage()
@@ -148,6 +159,11 @@ def _figures(
         "latency_p50_ms": float(np.percentile(latency, 50)) if len(latency) else None,
         "latency_p99_ms": float(np.percentile(latency, 99)) if len(latency) else None,
         "latency_max_ms": float(latency.max()) if len(latency) else None,
+        "stages_ms": {
+            "telemetry received by the bench": _percentiles(listener.arrivals),
+            "estimate about to be published": _percentiles(listener.published),
+            "wrench received by the bench": _percentiles(latency),
+        },
         "lost": lost_states + ticks - len(sequence),
         "deadline_miss_fraction": (late + silent) / max(ticks, 1),
         "silent_ticks": silent,
@@ -167,6 +183,16 @@ def _figures(
     }
 
 
+def _percentiles(values: Any) -> tuple[float, float, float] | None:
+    """p50, p99 and maximum; None of nothing."""
+    found = np.asarray(values, dtype=np.float64)
+    found = found[np.isfinite(found)]
+    if not len(found):
+        return None
+    p50, p99 = np.percentile(found, [50, 99])
+    return float(p50), float(p99), float(found.max())
+
+
 def _print(result: dict[str, Any]) -> None:
     print_table(
         f"Telemetry stamp to wrench in another process, {result['rate']:g} Hz",
@@ -183,6 +209,11 @@ def _print(result: dict[str, Any]) -> None:
             ("silent ticks", result["silent_ticks"]),
             ("drift of the median, last tenth less first [ms]", result["latency_drift_ms"]),
         ],
+    )
+    print_table(
+        "Since the telemetry stamp",
+        ("until", "p50 [ms]", "p99 [ms]", "max [ms]"),
+        [(name, *(row or (None,) * 3)) for name, row in result["stages_ms"].items()],
     )
     print_table(
         "Processes",
