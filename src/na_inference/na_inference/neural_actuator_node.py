@@ -13,6 +13,7 @@ import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from geometry_msgs.msg import WrenchStamped
 from rcl_interfaces.msg import SetParametersResult
+from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter
@@ -88,6 +89,8 @@ class NeuralActuatorNode(LifecycleNode):  # type: ignore[misc]
         self._active = False
         self._made: list[Any] = []
         self._jobs: Background[Model] = Background()
+        #: Of services that wait for a job: in the common group they would hold back every tick.
+        self._waiting = ReentrantCallbackGroup()
         self.add_on_set_parameters_callback(self._on_parameters)
 
     @property
@@ -183,13 +186,13 @@ class NeuralActuatorNode(LifecycleNode):  # type: ignore[misc]
         publishers = [*self._publishers_by_name.values(), self._baseline, self._hold]
         self._made += [(self.destroy_lifecycle_publisher, publisher) for publisher in publishers]
         self._made.append((self.destroy_publisher, self._diagnostics))
-        for kind, name, callback in (
-            (Trigger, "~/tare", self._on_tare),
-            (Trigger, "~/adapt", self._on_adapt),
-            (LoadModel, "~/load_model", self._on_load_model),
-            (SetGate, "~/set_gate", self._on_set_gate),
+        for kind, name, callback, group in (
+            (Trigger, "~/tare", self._on_tare, None),
+            (Trigger, "~/adapt", self._on_adapt, self._waiting),
+            (LoadModel, "~/load_model", self._on_load_model, self._waiting),
+            (SetGate, "~/set_gate", self._on_set_gate, None),
         ):
-            service = self.create_service(kind, name, callback)
+            service = self.create_service(kind, name, callback, callback_group=group)
             self._made.append((self.destroy_service, service))
         silence = self.values["silence_after"]
         self._made.append((self.destroy_timer, self.create_timer(silence / 2.0, self._on_watch)))
@@ -326,22 +329,27 @@ class NeuralActuatorNode(LifecycleNode):  # type: ignore[misc]
         except adaptation.AdaptationError as error:
             response.success, response.message = False, str(error)
             return response
-        folder = adaptation.work_folder()
-        core.recent.save(folder / "data", 1.0 / core.estimator.model.metadata.dt)
-        job = adaptation.Job(
-            command, spec.robot, core.estimator.model.path, folder / "data", folder / "new.onnx"
-        )
-        response.success, response.message = await self._replace(
-            lambda: open_model(adaptation.run(job), spec, values)
-        )
+        recent, old = core.recent.frozen(), core.estimator.model
+
+        def adapted() -> Model:
+            folder = adaptation.work_folder()
+            recent.save(folder / "data", 1.0 / old.metadata.dt)
+            job = adaptation.Job(
+                command, spec.robot, old.path, folder / "data", folder / "new.onnx"
+            )
+            return open_model(adaptation.run(job), spec, values)
+
+        response.success, response.message = await self._replace(adapted)
         return response
 
     async def _replace(self, make: Any) -> tuple[bool, str]:
         """Make a model in the background; swap it in between two ticks when it is good."""
-        future: Future = Future(executor=self.executor)
+        executor = self.executor
+        future: Future = Future(executor=executor)
 
         def done(model: Model | None, error: Exception | None) -> None:
             future.set_result((model, error))
+            executor.wake()  # it may be asleep: nothing else need ever happen
 
         try:
             self._jobs.start(make, done)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -64,6 +65,13 @@ class RecentTicks:
         """Ticks with a valid label."""
         known = self._valid & (self._source != LABEL_SOURCES["none"])
         return int(known[: len(self)].sum())
+
+    def frozen(self) -> RecentTicks:
+        """A copy that goes on standing while ticks are added to this one."""
+        other = copy.copy(self)
+        for name in ("_values", "_force", "_source", "_valid", "_time"):
+            setattr(other, name, getattr(self, name).copy())
+        return other
 
     def save(self, folder: Path, rate: float) -> Path:
         """Write everything remembered as one episode of arrays; returns its path."""

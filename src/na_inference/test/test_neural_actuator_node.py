@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,7 +18,7 @@ from geometry_msgs.msg import WrenchStamped
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
-from rclpy.qos import qos_profile_sensor_data
+from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_sensor_data
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
@@ -26,7 +28,7 @@ from na_inference.client import ForceSubscriber
 from na_inference.neural_actuator_node import NeuralActuatorNode, start
 from na_inference.ros_helpers import stamp_of, vector
 from na_inference.testing import write_tiny_model
-from na_msgs.msg import ActuatorTelemetry, HoldRequest, JointGoal, NeuralActuatorState
+from na_msgs.msg import ActuatorTelemetry, ForceLabel, HoldRequest, JointGoal, NeuralActuatorState
 from na_msgs.srv import LoadModel, SetGate
 
 TIMEOUT = 20.0
@@ -377,3 +379,61 @@ def test_the_client_joins_state_and_force_of_one_tick(world: World) -> None:
     assert latest.force == pytest.approx([2.0, 1.0, -3.0], rel=1e-4)
     assert np.diag(latest.covariance) == pytest.approx([0.04] * 3, rel=1e-4)
     world.until(lambda: client.latest(max_age=0.05) is None)
+
+
+WORKER = """
+import pathlib, sys, time
+words = sys.argv
+out = pathlib.Path(words[words.index("--out") + 1])
+assert (pathlib.Path(words[words.index("--data") + 1]) / "recent.npz").is_file()
+go = pathlib.Path(sys.argv[1])
+while not go.exists():
+    time.sleep(0.01)
+verdict = go.read_text()
+if verdict != "adopt":
+    sys.exit(verdict)
+out.write_bytes(pathlib.Path(sys.argv[2]).read_bytes())
+"""
+
+
+@pytest.mark.parametrize("verdict", ["adopt", "the gate got worse"])
+def test_ticks_go_on_while_adaptation_runs_and_its_end_is_answered_at_once(
+    world: World, omx: RobotSpec, tmp_path: Path, verdict: str
+) -> None:
+    """Spun as the executable spins it: no time-out of a wait set hides a missing wake-up."""
+    worker, go = tmp_path / "worker.py", tmp_path / "go"
+    worker.write_text(WORKER)
+    other = write_tiny_model(tmp_path / "other.onnx", omx, force_per_ampere=20.0)
+    command = [sys.executable, str(worker), str(go), str(other)]
+    node = world.add(adapt_command=command, silence_after=10.0)
+    states = world.ready()
+    known = world.peer.create_publisher(
+        ForceLabel, "/nad/label", QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+    )
+    known.publish(ForceLabel(source=ForceLabel.PAYLOAD, valid=True))
+    world.until(lambda: node.live.recent.labelled >= 600, also=world.tick)
+    world.until(lambda: states[-1].sequence == world.sequence)
+    world.executor.remove_node(node)
+    spinning = SingleThreadedExecutor(context=world.context)
+    spinning.add_node(node)
+    thread = threading.Thread(target=spinning.spin, daemon=True)
+    thread.start()
+    try:
+        client = world.peer.create_client(Trigger, "neural_actuator_node/adapt")
+        world.until(client.service_is_ready)
+        future = client.call_async(Trigger.Request())
+        world.until(lambda: node._jobs.busy)
+        world.stamp_ns += 10**9
+        last = world.run(states, 12)[-1]
+        assert last.validity == NeuralActuatorState.VALID and not future.done()
+        go.write_text(verdict)
+        answer = world.until(future.done) and future.result()
+        assert answer.success == (verdict == "adopt"), answer.message
+        if verdict == "adopt":
+            world.until(lambda: states[-1].model_id != last.model_id, also=world.tick)
+        else:
+            assert "old model kept (exit code 1): the gate got worse" in answer.message
+            assert world.run(states, 1)[0].model_id == last.model_id
+    finally:
+        spinning.shutdown()
+        thread.join(TIMEOUT)

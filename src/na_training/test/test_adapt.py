@@ -93,3 +93,13 @@ def test_the_guard_keeps_the_old_model_when_labels_are_wrong(bundle: Bundle) -> 
 def test_bounds_of_the_guard(figures: dict[str, tuple[float, float]], words: str | None) -> None:
     reasons = refusals(figures)
     assert (not reasons) if words is None else any(words in reason for reason in reasons)
+
+
+def test_ticks_between_two_pauses_are_left_out(bundle: Bundle) -> None:
+    """A live recording has pauses; a piece of a few ticks once ended adaptation with IndexError."""
+    episodes = [
+        replace(e, segments=np.array([[0, 1], [1, 5], [5, 150], [150, 152], [152, 200]]))
+        for e in other_arm()
+    ]
+    result = adapt(bundle, episodes, steps=2, refit_motor=False)
+    assert np.isfinite(result.figures["new arm: contact force"][0])

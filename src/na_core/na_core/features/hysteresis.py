@@ -8,7 +8,7 @@ import numpy as np
 from na_core.features.base import Array, State
 from na_core.features.memory import average, play
 from na_core.features.physics import AXES, MOVING, PERIOD, PhysicsFeatures, _apply
-from na_core.features.rigid import RigidTerms, force_map
+from na_core.features.rigid import RigidTerms
 from na_core.features.ticks import Ticks
 
 POSITION_RADII = np.deg2rad([0.05, 0.1, 0.2, 0.35, 0.5, 0.8])
@@ -94,7 +94,8 @@ class HysteresisFeatures(PhysicsFeatures):
         since = static_mean - rest
         shift = following["mean_q8"] - following["rest_q"]
         moved = self._moved(state, following, ticks.velocity)
-        inverse = force_map(terms.jacobian)
+        n = len(self.joints)
+        inverse = physics[..., -3 * n :].reshape(*ticks.shape[:-1], 3, n)  # the force map
         forces = [_apply(inverse, value) for value in (since, *moved)]
         flat = (*ticks.shape[:-1], -1)
         parts = [physics, play_q.reshape(flat), play_effort.reshape(flat), *against]

@@ -153,8 +153,10 @@ def _divide(episodes: Sequence[Episode]) -> tuple[list[Episode], list[Episode]]:
     first, last = [], []
     for episode in episodes:
         cuts = [(a, a + int((b - a) * (1.0 - HELD_SHARE)), b) for a, b in episode.segments]
-        first.append(replace(episode, segments=np.array([[a, c] for a, c, _ in cuts])))
-        last.append(replace(episode, segments=np.array([[c, b] for _, c, b in cuts])))
+        for part, runs in ((first, [(a, c) for a, c, _ in cuts]), (last, [c[1:] for c in cuts])):
+            long = [(start, stop) for start, stop in runs if stop - start >= WINDOW]
+            if long:  # ticks between two pauses that make no window teach nothing
+                part.append(replace(episode, segments=np.array(long)))
     return first, last
 
 
