@@ -8,7 +8,8 @@ import shlex
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -86,9 +87,15 @@ def check_labels(ticks: int, labelled: int) -> None:
         )
 
 
-def work_folder() -> Path:
-    """A new folder for one job."""
-    return Path(tempfile.mkdtemp(prefix="na-adapt-"))
+@contextmanager
+def work_folder() -> Iterator[Path]:
+    """A new folder for one job; it stays when the job's model is used, since the model is in it."""
+    folder = Path(tempfile.mkdtemp(prefix="na-adapt-"))
+    try:
+        yield folder
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
 
 
 def run(job: Job) -> Path:

@@ -332,12 +332,12 @@ class NeuralActuatorNode(LifecycleNode):  # type: ignore[misc]
         recent, old = core.recent.frozen(), core.estimator.model
 
         def adapted() -> Model:
-            folder = adaptation.work_folder()
-            recent.save(folder / "data", 1.0 / old.metadata.dt)
-            job = adaptation.Job(
-                command, spec.robot, old.path, folder / "data", folder / "new.onnx"
-            )
-            return open_model(adaptation.run(job), spec, values)
+            with adaptation.work_folder() as folder:
+                recent.save(folder / "data", 1.0 / old.metadata.dt)
+                job = adaptation.Job(
+                    command, spec.robot, old.path, folder / "data", folder / "new.onnx"
+                )
+                return open_model(adaptation.run(job), spec, values)
 
         response.success, response.message = await self._replace(adapted)
         return response

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -98,3 +99,13 @@ def test_without_a_training_package_it_says_what_to_set(monkeypatch: pytest.Monk
     with pytest.raises(adaptation.AdaptationError, match=r"set the parameter adapt_command"):
         adaptation.training_command([""])
     assert adaptation.training_command(["a", "b"]) == ("a", "b")
+
+
+def test_the_folder_of_a_refused_job_is_removed_and_that_of_a_model_in_use_stays() -> None:
+    with adaptation.work_folder() as kept:
+        (kept / "new.onnx").write_text("x")
+    assert (kept / "new.onnx").is_file()
+    shutil.rmtree(kept)
+    with pytest.raises(adaptation.AdaptationError), adaptation.work_folder() as gone:
+        raise adaptation.AdaptationError("old model kept")
+    assert not gone.exists()
