@@ -68,6 +68,7 @@ ASKS = {
     Ask.RETREAT: HoldRequest.RETREAT,
     Ask.RELEASE: HoldRequest.RELEASE,
 }
+SAY_EVERY = 0.5  # s between log lines about validity
 HOLD_FOR = 0.5  # s that a hold request lasts without being renewed
 
 
@@ -116,6 +117,7 @@ class NeuralActuatorNode(LifecycleNode):  # type: ignore[misc]
         self._use(model)
         self._open_outputs()
         self._said: object = None
+        self._said_at = -SAY_EVERY
         self.get_logger().info(f"model {model.path} ({model.model_id[:12]}): {model.execution}")
         return SUCCESS
 
@@ -251,10 +253,14 @@ class NeuralActuatorNode(LifecycleNode):  # type: ignore[misc]
         publishers["contact"].publish(messages.contact)
         publishers["effort"].publish(messages.effort)
         publishers["condition"].publish(messages.condition)
-        if estimate.validity is not self._said:
-            self._said = estimate.validity
+        # A change within the pause is not lost: the next tick after it says what then holds.
+        if estimate.validity is self._said:
+            return
+        now = time.monotonic()
+        if now - self._said_at >= SAY_EVERY:
+            self._said, self._said_at = estimate.validity, now
             text = f": {estimate.reason}" if estimate.reason else ""
-            self.get_logger().info(f"{estimate.validity.text}{text}", throttle_duration_sec=0.5)
+            self.get_logger().info(f"{estimate.validity.text}{text}")
 
     def _ask(self, request: Request) -> None:
         message = HoldRequest(action=ASKS[request.ask], duration=HOLD_FOR, reason=request.reason)

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import argparse
-import re
 import tempfile
 import time
 from collections import Counter
@@ -115,17 +114,14 @@ class Listener:
 
 
 def _tare_effect(
-    trace: Any, resting: list[tuple[float, float]], tared_at: float, bias: Any
+    trace: Any, resting: list[tuple[float, float]], tared_at: float
 ) -> list[tuple[str, float | None]]:
     """Size of the mean error at rest without contact, before and after the tare [N]."""
-    from dataclasses import replace
-
     from na_cli.bench._live_figures import SETTLED, rest_bias
 
     if not np.isfinite(tared_at):
         return []
     settled = [(start + SETTLED, stop) for start, stop in resting]
-    untared = replace(trace, ungated=trace.ungated + bias)  # as it would have been, afterwards
     here = [(a, b) for a, b in settled if a <= tared_at <= b + 1.0]
     later = [(a, b) for a, b in settled if a > tared_at]
     return [
@@ -138,14 +134,7 @@ def _tare_effect(
             rest_bias(trace, [(tared_at, b) for _, b in here]),
         ),
         (f"bias at {len(later)} later rests, other poses [N]", rest_bias(trace, later)),
-        ("the same without the tare [N]", rest_bias(untared, later)),
     ]
-
-
-def _bias(text: str) -> Any:
-    """The bias (3,) [N] that the answer to a tare names; zero when there is none."""
-    found = re.search(r"bias \[([^]]*)\]", text)
-    return np.array([float(v) for v in found.group(1).split(",")]) if found else np.zeros(3)
 
 
 def _silence(counts: Counter[int]) -> list[tuple[str, float]]:
@@ -270,7 +259,7 @@ def _report(listener: Listener, arguments: argparse.Namespace, model: str) -> di
     resting = rests(goals[:, 0], goals[:, 1:])
     tare = next((t for t in listener.tares if t.startswith("tared")), None)
     tare = tare or (listener.tares[-1] if listener.tares else "not asked")
-    effect = _tare_effect(trace, resting, listener.tared_at, _bias(tare))
+    effect = _tare_effect(trace, resting, listener.tared_at)
     refused = Counter(text for text in listener.tares if not text.startswith("tared"))
     print_table(
         "Contact",
