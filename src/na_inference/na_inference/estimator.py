@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter, deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -40,6 +41,7 @@ class EstimatorSettings:
         gap: step from which ticks are missing [ticks].
         bridge: missing ticks that may be filled in within a window; more break it.
         gate: (on, off, dwell in ticks); None: the model's own.
+        gate_clear: force over its predicted deviation that the gate asks for; 0: none.
         tare_seconds: rest that a tare is taken over [s].
         tare_largest: largest bias that is believed [N].
         tare_reach: servo travel over which a bias fades to nothing [rad]; 0: it holds everywhere.
@@ -51,6 +53,7 @@ class EstimatorSettings:
     gap: float = 1.8
     bridge: int = 3
     gate: tuple[float, float, int] | None = None
+    gate_clear: float = 0.0
     tare_seconds: float = 1.0
     tare_largest: float = 1.5
     tare_reach: float = 0.0
@@ -87,7 +90,7 @@ class Estimator:
             metadata.gate_off,
             metadata.gate_dwell,
         )
-        self.gate = ContactGate(on, off, dwell)
+        self.gate = ContactGate(on, off, dwell, self.settings.gate_clear)
         self.tare = Tare(
             ratio,
             seconds=self.settings.tare_seconds,
@@ -263,13 +266,15 @@ class Estimator:
         np.clip(out.effort_raw, -limit, limit, out=out.effort_clipped)
         self._raw_force[:] = results["force"]
         np.subtract(self._raw_force, self.tare.bias_at(position), out=out.force_ungated)
+        variance = np.exp(results["log_variance"])
         out.probability = sigmoid(float(results["gate"][0]))
-        out.in_contact = self.gate.step(out.probability)
+        ratio = float(np.linalg.norm(out.force_ungated)) / math.sqrt(float(variance.sum()))
+        out.in_contact = self.gate.step(out.probability, ratio)
         out.condition.fill(np.nan)
         for joint in np.flatnonzero(self._supervised):
             out.condition[joint] = sigmoid(float(results["condition"][joint]))
         out.covariance.fill(0.0)
-        np.fill_diagonal(out.covariance, np.exp(results["log_variance"]))
+        np.fill_diagonal(out.covariance, variance)
         out.rotation[:] = self.kinematics.fk(position).rotation
         if out.in_contact:
             out.force[:] = out.force_ungated

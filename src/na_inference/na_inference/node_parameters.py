@@ -53,6 +53,9 @@ PARAMETERS: dict[str, Entry] = {
     "gate_on": Entry(0.0, "probability that opens the gate; 0: the model's", (0.0, 0.999)),
     "gate_off": Entry(0.0, "probability below which it closes; 0: the model's", (0.0, 0.999)),
     "gate_dwell": Entry(0.0, "time that a change must last [s]; 0: the model's", (0.0, 5.0)),
+    "gate_clear": Entry(
+        1.5, "force over its predicted deviation that the gate asks for; 0: none", (0.0, 10.0)
+    ),
     "max_temperature": Entry(70.0, "servo temperature for silence [degC]", (20.0, 120.0), (), True),
     "min_observability": Entry(
         0.01, "smallest singular value of the Jacobian for a force [m]", (0.0, 1.0), (), True
@@ -94,7 +97,8 @@ def read_all(get: Callable[[str], Any]) -> dict[str, Any]:
 
 def estimator_settings(values: Mapping[str, Any]) -> EstimatorSettings:
     """The estimator's settings; the gate is set apart, once the model is known."""
-    keys = ("max_temperature", "min_observability", "max_age", "gap", "bridge", "tare_reach")
+    keys = ("max_temperature", "min_observability", "max_age", "gap", "bridge")
+    keys += ("tare_reach", "gate_clear")
     return EstimatorSettings(**{key: values[key] for key in keys})
 
 

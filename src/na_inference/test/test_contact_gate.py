@@ -29,6 +29,15 @@ def test_without_dwell_it_follows_at_once() -> None:
     assert run(ContactGate(0.6, 0.4, 0), [0.7, 0.3, 0.7]) == [True, False, True]
 
 
+def test_a_force_within_its_own_uncertainty_is_no_contact() -> None:
+    gate = ContactGate(0.6, 0.4, 2, clear=1.5)
+    steps = [(0.99, 1.4)] * 5 + [(0.99, 1.6)] * 2 + [(0.99, 1.1)] * 5 + [(0.99, 0.9)] * 2
+    found = [gate.step(*step) for step in steps]
+    assert found == [False] * 6 + [True] * 7 + [False]
+    with pytest.raises(ValueError, match="clear -1"):
+        ContactGate(0.6, 0.4, 2, clear=-1.0)
+
+
 def test_not_a_number_never_opens_it() -> None:
     gate = ContactGate(0.6, 0.4, 1)
     assert not gate.step(float("nan"))

@@ -35,6 +35,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--baseline-settings", default="", metavar="FILE", help="of ./na bench accuracy --settings"
     )
+    parser.add_argument(
+        "--gate-clear", type=float, metavar="K", help="parameter gate_clear; default the node's own"
+    )
     parser.add_argument("--seed", type=int, default=0, help="of the operator")
     parser.add_argument("--out", type=Path, metavar="FILE.png", help="picture of the force trace")
 
@@ -170,6 +173,7 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
             estimate={
                 "baseline": arguments.baseline,
                 "baseline_settings": arguments.baseline_settings,
+                "gate_clear": "" if arguments.gate_clear is None else arguments.gate_clear,
             },
             record=False,
             seed=arguments.seed,
