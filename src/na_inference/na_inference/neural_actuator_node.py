@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import rclpy
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import WrenchStamped
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.callback_groups import ReentrantCallbackGroup
@@ -39,6 +39,7 @@ from na_inference.ros_helpers import (
     nanoseconds,
     set_vector,
     stamp_of,
+    status_array,
     vector,
 )
 from na_inference.telemetry_input import TelemetryInput
@@ -377,20 +378,10 @@ class NeuralActuatorNode(LifecycleNode):  # type: ignore[misc]
     def _on_diagnostics(self) -> None:
         if self.core is None:
             return
-        values = self.core.status()
-        remarks = self.core.estimator.model.remarks
-        good = self.core.estimator.out.valid and not remarks
-        words = [str(values["validity"]), str(values["reason"]), *remarks]
-        status = DiagnosticStatus(
-            level=DiagnosticStatus.OK if good else DiagnosticStatus.WARN,
-            name=self.get_fully_qualified_name(),
-            hardware_id=str(self.spec.robot),
-            message="; ".join(word for word in words if word),
-            values=[KeyValue(key=key, value=str(value)) for key, value in values.items()],
+        model, valid = self.core.estimator.model, self.core.estimator.out.valid
+        self._diagnostics.publish(
+            status_array(self, self.spec.robot, self.core.status(), model.remarks, valid)
         )
-        array = DiagnosticArray(status=[status])
-        array.header.stamp = self.get_clock().now().to_msg()
-        self._diagnostics.publish(array)
 
 
 def start(node: NeuralActuatorNode) -> bool:

@@ -97,8 +97,10 @@ def read_all(get: Callable[[str], Any]) -> dict[str, Any]:
 
 def estimator_settings(values: Mapping[str, Any]) -> EstimatorSettings:
     """The estimator's settings; the gate is set apart, once the model is known."""
-    keys = ("max_temperature", "min_observability", "max_age", "gap", "bridge")
-    keys += ("tare_reach", "gate_clear")
+    keys = (
+        *("max_temperature", "min_observability", "max_age", "gap", "bridge"),
+        *("tare_reach", "gate_clear"),
+    )
     return EstimatorSettings(**{key: values[key] for key in keys})
 
 

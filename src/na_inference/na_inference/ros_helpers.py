@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from builtin_interfaces.msg import Time
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from geometry_msgs.msg import Vector3, WrenchStamped
 from numpy.typing import NDArray
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
@@ -59,6 +61,23 @@ def set_vector(message: Vector3, values: Array) -> None:
 def vector(message: Vector3) -> Array:
     """A vector message as (3,)."""
     return np.array([message.x, message.y, message.z])
+
+
+def status_array(
+    node: Node, hardware: str, values: Mapping[str, object], remarks: Sequence[str], valid: bool
+) -> DiagnosticArray:
+    """One diagnostic status of the live estimate: a warning while silent or when remarked upon."""
+    words = [str(values["validity"]), str(values["reason"]), *remarks]
+    status = DiagnosticStatus(
+        level=DiagnosticStatus.OK if valid and not remarks else DiagnosticStatus.WARN,
+        name=node.get_fully_qualified_name(),
+        hardware_id=hardware,
+        message="; ".join(word for word in words if word),
+        values=[KeyValue(key=key, value=str(value)) for key, value in values.items()],
+    )
+    array = DiagnosticArray(status=[status])
+    array.header.stamp = node.get_clock().now().to_msg()
+    return array
 
 
 class OutputMessages:

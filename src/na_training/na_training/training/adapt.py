@@ -150,7 +150,8 @@ def _divide(episodes: Sequence[Episode]) -> tuple[list[Episode], list[Episode]]:
     """The first three quarters of every run of ticks, and the rest."""
     from dataclasses import replace
 
-    first, last = [], []
+    first: list[Episode] = []
+    last: list[Episode] = []
     for episode in episodes:
         cuts = [(a, a + int((b - a) * (1.0 - HELD_SHARE)), b) for a, b in episode.segments]
         for part, runs in ((first, [(a, c) for a, c, _ in cuts]), (last, [c[1:] for c in cuts])):
