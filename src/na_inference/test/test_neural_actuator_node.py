@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -398,9 +399,14 @@ out.write_bytes(pathlib.Path(sys.argv[2]).read_bytes())
 
 @pytest.mark.parametrize("verdict", ["adopt", "the gate got worse"])
 def test_ticks_go_on_while_adaptation_runs_and_its_end_is_answered_at_once(
-    world: World, omx: RobotSpec, tmp_path: Path, verdict: str
+    world: World,
+    omx: RobotSpec,
+    tmp_path: Path,
+    verdict: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Spun as the executable spins it: no time-out of a wait set hides a missing wake-up."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     worker, go = tmp_path / "worker.py", tmp_path / "go"
     worker.write_text(WORKER)
     other = write_tiny_model(tmp_path / "other.onnx", omx, force_per_ampere=20.0)
