@@ -15,6 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
 FENCE = re.compile(r"^ *```(?P<kind>\w*)\n(?P<body>.*?)^ *```", re.MULTILINE | re.DOTALL)
+INDENTED = re.compile(r"^ {4,}(\./na .+)$", re.MULTILINE)
 INLINE = re.compile(r"`(\./na [^`]+)`")
 COMMENT = re.compile(r"(^|\s)#.*$", re.MULTILINE)
 SHELL = ("", "sh", "bash", "console")
@@ -41,14 +42,17 @@ class Command:
 
 
 def commands_of(page: Path) -> Iterator[Command]:
-    """Lines of fences without a language (or sh), and `./na …` in sentences."""
+    """Lines of fences without a language (or sh) and indented ones, `./na …` in sentences."""
     text = page.read_text(encoding="utf-8")
     for fence in FENCE.finditer(text):
         if fence["kind"] in SHELL:
             joined = re.sub(r"\\\n\s*", "", COMMENT.sub("", fence["body"]))
             for line in filter(None, (line.strip() for line in joined.splitlines())):
                 yield Command(page.name, re.sub(r"\s+", " ", line), inline=False)
-    for match in INLINE.finditer(FENCE.sub("", text)):
+    text = FENCE.sub("", text)
+    for match in INDENTED.finditer(COMMENT.sub("", text)):
+        yield Command(page.name, re.sub(r"\s+", " ", match[1].strip()), inline=False)
+    for match in INLINE.finditer(text):
         yield Command(page.name, re.sub(r"\s+", " ", match[1].replace("<name>", "bag")), True)
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from na_cli.demo_report import DemoFigures, figures, write_page
 from na_cli.demo_run import DemoRun, teleoperate
+from na_cli.demo_video import NoPictureError, record
 from na_cli.environment import Workspace
 from na_cli.live_force import LiveForce, live_force
 from na_cli.registry import UsageError
@@ -40,6 +41,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-inference", action="store_true", help="no live force estimate")
     parser.add_argument("--out", type=Path, default=Path("out/demo"), help="where results go")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here")
+    parser.add_argument("--record-video", action="store_true", help="render the arm and its force "
+                        "arrows into OUT/demo.webp (needs an OpenGL: EGL or OSMesa)")  # fmt: skip
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -94,12 +97,21 @@ def _examine(arguments: argparse.Namespace, out: Path, result: DemoRun, with_for
     for path in episodes:
         print(f"recorded: {os.path.relpath(path)}")
         print(f"report:   {os.path.relpath(out / 'report.html')}")
+        if arguments.record_video:
+            _record_video(path, out / "demo.webp", arguments.robot)
     print(
         "next: ./na ros2 launch na_bringup teleop.launch.py     # until Ctrl-C\n"
         "      ./na ros2 topic hz /follower/telemetry           # in a second terminal\n"
         f"      ./na bag info {os.path.relpath(next(iter(episodes), out))}"
     )
     return 0 if all(checks.values()) else 1
+
+
+def _record_video(bag: Path, out: Path, robot: str) -> None:
+    try:
+        print(f"video:    {os.path.relpath(record(bag, out, robot))} (red: estimate, grey: truth)")
+    except NoPictureError as error:
+        print(error)
 
 
 def _report(
