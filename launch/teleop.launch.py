@@ -76,6 +76,12 @@ ARGUMENTS = [
         "teleop_scale", default_value="1.0", description="size of the motion in other modes"
     ),
     DeclareLaunchArgument(
+        "goal_source",
+        default_value="leader",
+        choices=["leader", "topic"],
+        description="what drives the follower: a leader arm, or follower/goal (no leader then)",
+    ),
+    DeclareLaunchArgument(
         "record", default_value="false", choices=["true", "false"], description="record NAD bags"
     ),
     DeclareLaunchArgument(
@@ -156,6 +162,14 @@ def estimate_wanted(negation: str) -> PythonExpression:
     )
 
 
+def wanted(arm: str, emulated: bool) -> IfCondition:
+    """Whether an arm is there: a leader only where it drives, an emulated one only with sim."""
+    sim, source = LaunchConfiguration("sim"), LaunchConfiguration("goal_source")
+    drives = ["'", source, "' == 'leader'"] if arm == "leader" else ["True"]
+    emulates = ["'", sim, "' == 'true'"] if emulated else ["True"]
+    return IfCondition(PythonExpression([*drives, " and ", *emulates]))
+
+
 def emulated_arm(arm: str) -> Node:
     return Node(
         package="na_sim",
@@ -173,7 +187,7 @@ def emulated_arm(arm: str) -> Node:
             },
         ],
         output="screen",
-        condition=IfCondition(LaunchConfiguration("sim")),
+        condition=wanted(arm, emulated=True),
         sigterm_timeout=PARK_SECONDS,
         sigkill_timeout=KILL_SECONDS,
         on_exit=Shutdown(reason=f"the emulated {arm} ended"),
@@ -195,6 +209,7 @@ def own_parameters(arm: str) -> dict:
             "aid_feedback_gain": number("feedback_gain"),
         }
     return {
+        "goal_source": text(LaunchConfiguration("goal_source")),
         "teleop_mode": text(LaunchConfiguration("teleop_mode")),
         "teleop_scale": number("teleop_scale"),
     }
@@ -222,6 +237,7 @@ def arm_node(arm: str) -> Node:
             },
         ],
         output="screen",
+        condition=wanted(arm, emulated=False),
         sigterm_timeout=PARK_SECONDS,
         sigkill_timeout=KILL_SECONDS,
         on_exit=Shutdown(reason=f"the {arm} ended"),

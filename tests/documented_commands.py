@@ -108,9 +108,13 @@ def _ros2_complaint(words: list[str]) -> str:
         text = (ROOT / "src" / words[1] / "setup.py").read_text(encoding="utf-8")
         if f'"{words[2]} = ' not in text:
             return f"{words[1]} has no executable {words[2]}"
+        source = ROOT / "src" / words[1] / words[1] / f"{words[2]}.py"
         known = (ROOT / "docs" / "parameters.md").read_text(encoding="utf-8")
+        own = source.read_text(encoding="utf-8")
         given = {word.split(":=")[0] for word in words[3:] if ":=" in word}
-        unknown = [name for name in given if f"| `{name}` |" not in known]
+        unknown = [
+            name for name in given if f"| `{name}` |" not in known and f'("{name}", ' not in own
+        ]
         return f"no node has the parameters {unknown}" if unknown else ""
     if words[:2] == ["service", "call"]:
         return _call_complaint(words[3], words[4] if len(words) > 4 else "{}")

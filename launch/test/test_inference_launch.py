@@ -16,6 +16,7 @@ from launch import LaunchDescription
 from launch.actions import IncludeLaunchDescription, RegisterEventHandler
 from launch.event_handlers import OnProcessExit
 from launch.launch_description_sources import PythonLaunchDescriptionSource
+from launch_ros.actions import Node as LaunchedNode
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import qos_profile_sensor_data
@@ -268,3 +269,33 @@ def test_without_declared_units_it_does_not_start(exits: list[tuple[str, int]]) 
         time.sleep(0.05)
     yield
     assert exits == [("neural_actuator_node", 1)]
+
+
+@launch_pytest.fixture
+def pressing(exits: list[tuple[str, int]]) -> LaunchDescription:
+    """The committed model, no leader, and the example that presses on the table."""
+    press = LaunchedNode(package="na_inference", executable="press_and_hold_node", output="screen")
+    return LaunchDescription(
+        [
+            *include("teleop.launch.py", exits, goal_source="topic"),
+            press,
+            launch_pytest.actions.ReadyToTest(),
+        ]
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.launch(fixture=pressing)
+def test_the_example_finds_the_table_and_holds_its_force(
+    observer: Observer, exits: list[tuple[str, int]]
+) -> Iterator[None]:
+    truth = observer.listen(PlantTruth, "/sim/follower/truth")
+
+    def held() -> bool:
+        """Two seconds of a true force around the four newtons that were asked for."""
+        last = [message.force.z for message in truth[-120:]]
+        return len(last) == 120 and min(last) > 2.0 and max(last) < 7.0
+
+    observer.until(held)
+    yield
+    assert not [name for name, code in exits if code != 0]

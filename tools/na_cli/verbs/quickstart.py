@@ -16,6 +16,8 @@ from na_cli.report import print_table
 HELP = "the whole loop on small data: generate, validate, train, evaluate, export, run live"
 
 TRAIN_SEED, TEST_SEED = 1, 101
+#: As the committed model: features that remember make more of little data.
+NETWORK = "query_hysteresis"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,7 +45,7 @@ def steps(arguments: argparse.Namespace, out: Path) -> list[tuple[str, list[str]
         ),
         (
             "train",
-            ["train", "--data", str(train), "--out", str(run),
+            ["train", "--data", str(train), "--out", str(run), "--model", NETWORK,
              "--minutes", f"{arguments.train_minutes:g}"],
         ),
         (
