@@ -71,6 +71,7 @@ ESTIMATE = "launch/test/test_inference_launch.py"
 DRIVEN = Test(TELEOP, "test_the_leader_drives_the_follower_is_recorded_and_ends_in_order")
 LIVE = Test(ESTIMATE, "test_teleoperation_with_a_model_estimates_forces_in_its_namespace")
 FOREIGN = Test(ESTIMATE, "test_another_drivers_joint_states_become_a_force")
+PRESS = Test(ESTIMATE, "test_the_example_finds_the_table_and_holds_its_force")
 DEMO = Test("tests/test_demo.py", "test_demo_writes_its_figures")
 DOCTOR = Test("tools/test/test_doctor.py", "test_a_healthy_set_up_passes")
 CALIBRATE = "tools/test/test_calibrate.py"
@@ -96,7 +97,7 @@ PROOF: list[tuple[str, Here | Test | Needs | Beside]] = [
     (r"\./na shell", Needs("a person at a terminal")),
     (r"\./na shell python -m na_sim\.serve .*", Beside(seconds=6)),
     (r"\./na doctor --emulated .*|\./na doctor", DOCTOR),
-    (r"\./na doctor --leader-port .*", ARM),
+    (r"\./na doctor .*--leader-port .*", ARM),
     (r"\./na calibrate .* --emulated", Test(
         CALIBRATE, "test_an_emulated_hand_finds_how_the_arm_is_built")),
     (r"\./na calibrate .* --port .*", ARM),
@@ -109,6 +110,9 @@ PROOF: list[tuple[str, Here | Test | Needs | Beside]] = [
     (r"\./na nad generate .*", GENERATE),
     (r"\./na (train|eval|export) .*", LOOP),
     (r"\./na ros2 launch na_bringup teleop\.launch\.py.* sim:=false .*", ARM),
+    (r"\./na ros2 launch na_bringup teleop\.launch\.py goal_source:=topic", PRESS),
+    (r"\./na ros2 run na_inference press_and_hold_node .*", PRESS),
+    (r"\./na ros2 run na_inference force_markers_node", Beside(seconds=6)),
     (r"\./na ros2 launch na_bringup teleop\.launch\.py( record:=true.*)?", DRIVEN),
     (r"\./na ros2 launch na_bringup teleop\.launch\.py model:=.*", LIVE),
     (r"\./na ros2 launch na_bringup teleop\.launch\.py aids:=true .*", Test(
@@ -231,7 +235,8 @@ def test_those_of_a_second_terminal_run_beside_an_emulated_pair(folder: Path) ->
             seconds = proof(command.text).seconds  # type: ignore[union-attr]
             done = shell(command.text, folder, interrupt_after=seconds)
             said = f"{command.text}\n{done.stdout}{done.stderr}"
-            assert done.stdout.strip() and "Traceback" not in done.stderr, said
+            says = bool(done.stdout.strip()) or " ros2 run " in command.text
+            assert says and "Traceback" not in done.stderr, said
             assert done.returncode in ((124, 130, 0) if seconds else (0,)), said
     finally:
         launch.send_signal(signal.SIGINT)
