@@ -71,6 +71,7 @@ ESTIMATE = "launch/test/test_inference_launch.py"
 DRIVEN = Test(TELEOP, "test_the_leader_drives_the_follower_is_recorded_and_ends_in_order")
 LIVE = Test(ESTIMATE, "test_teleoperation_with_a_model_estimates_forces_in_its_namespace")
 FOREIGN = Test(ESTIMATE, "test_another_drivers_joint_states_become_a_force")
+CLONING = Test(ESTIMATE, "test_a_policy_cloned_from_a_recording_presses_too")
 PRESS = Test(ESTIMATE, "test_the_example_finds_the_table_and_holds_its_force")
 DEMO = Test("tests/test_demo.py", "test_demo_writes_its_figures")
 DOCTOR = Test("tools/test/test_doctor.py", "test_a_healthy_set_up_passes")
@@ -112,6 +113,8 @@ PROOF: list[tuple[str, Here | Test | Needs | Beside]] = [
     (r"\./na ros2 launch na_bringup teleop\.launch\.py.* sim:=false .*", ARM),
     (r"\./na ros2 launch na_bringup teleop\.launch\.py goal_source:=topic", PRESS),
     (r"\./na ros2 run na_inference press_and_hold_node .*", PRESS),
+    (r"\./na shell python -m na_training\.behaviour_cloning .*", CLONING),
+    (r"\./na ros2 run na_inference cloned_policy_node .*", CLONING),
     (r"\./na ros2 run na_inference force_markers_node", Beside(seconds=6)),
     (r"\./na ros2 launch na_bringup teleop\.launch\.py( record:=true.*)?", DRIVEN),
     (r"\./na ros2 launch na_bringup teleop\.launch\.py model:=.*", LIVE),

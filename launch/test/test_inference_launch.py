@@ -3,6 +3,10 @@
 
 from __future__ import annotations
 
+import shutil
+import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -299,3 +303,43 @@ def test_the_example_finds_the_table_and_holds_its_force(
     observer.until(held)
     yield
     assert not [name for name, code in exits if code != 0]
+
+
+@launch_pytest.fixture
+def demonstrating(exits: list[tuple[str, int]], tmp_path: Path) -> LaunchDescription:
+    press = LaunchedNode(package="na_inference", executable="press_and_hold_node")
+    bags = {"record": "true", "bag_dir": str(tmp_path / "bags")}
+    return LaunchDescription(
+        [
+            *include("teleop.launch.py", exits, goal_source="topic", **bags),
+            press,
+            launch_pytest.actions.ReadyToTest(),
+        ]
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.launch(fixture=demonstrating)
+def test_a_policy_cloned_from_a_recording_presses_too(
+    observer: Observer, exits: list[tuple[str, int]], tmp_path: Path
+) -> Iterator[None]:
+    pytest.importorskip("torch", reason="needs torch: requirements/train.txt")
+    truth = observer.listen(PlantTruth, "/sim/follower/truth")
+    observer.until(lambda: sum(message.force.z > 2.0 for message in truth) > 200)
+    yield
+    policy = tmp_path / "policy.npz"
+    module = [sys.executable, "-m", "na_training.behaviour_cloning", str(tmp_path / "bags")]
+    learnt = subprocess.run([*module, "--out", str(policy)], capture_output=True, text=True)
+    assert learnt.returncode == 0, learnt.stderr
+    words = ["na_bringup", "teleop.launch.py", "goal_source:=topic"]
+    node = ["na_inference", "cloned_policy_node", "--ros-args", "-p", f"policy:={policy}"]
+    ros2 = shutil.which("ros2")
+    assert ros2 is not None
+    running = [subprocess.Popen([ros2, "launch", *words]), subprocess.Popen([ros2, "run", *node])]
+    begin = len(truth)
+    try:
+        observer.until(lambda: sum(m.force.z > 1.0 for m in truth[begin:]) > 120)
+    finally:
+        for process in reversed(running):
+            process.send_signal(signal.SIGINT)
+            process.wait(40)

@@ -11,6 +11,7 @@ ENTRY_POINTS: list[str] = [
     "force_example_node = na_inference.force_example_node:main",
     "force_markers_node = na_inference.force_markers_node:main",
     "force_view_node = na_inference.force_view_node:main",
+    "cloned_policy_node = na_inference.cloned_policy_node:main",
     "press_and_hold_node = na_inference.press_and_hold_node:main",
     "bag_replay_node = na_inference.bag_replay_node:main",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +14,7 @@ from rclpy.node import Node
 
 from na_inference.ros_helpers import nanoseconds, vector
 from na_inference.validity import Validity
-from na_msgs.msg import ActuatorTelemetry, NeuralActuatorState
+from na_msgs.msg import ActuatorTelemetry, JointGoal, NeuralActuatorState
 
 Array = NDArray[np.float64]
 
@@ -118,3 +119,45 @@ class ForceSubscriber:
             np.array(state.force_covariance).reshape(3, 3),
             Validity(state.validity),
         )
+
+
+class PolicyLoop:
+    """Asks a policy once per new tick and publishes the goal that it returns on follower/goal.
+
+    Silence of telemetry or estimate is silence here: the follower holds, then parks. It must take
+    its goals from the topic (`teleop.launch.py goal_source:=topic`).
+
+    Args:
+        node: an rclpy node that is being spun.
+        names: joints of the goals.
+        decide: from the seconds since the last tick (0 at first) and a tick to a goal (n,).
+        namespace: prefix of the arm's topics, "" for none.
+    """
+
+    PERIOD = 1.0 / 120.0  # s between looks for a new tick
+
+    def __init__(
+        self,
+        node: Node,
+        names: Sequence[str],
+        decide: Callable[[float, StateAndForce], Array],
+        namespace: str = "",
+    ) -> None:
+        prefix = f"/{namespace.strip('/')}/" if namespace.strip("/") else ""
+        self._force = ForceSubscriber(node, namespace)
+        self._goals = node.create_publisher(JointGoal, f"{prefix}follower/goal", 1)
+        self._names = list(names)
+        self._decide = decide
+        self._stamp = 0
+        node.create_timer(self.PERIOD, self._on_timer)
+
+    def _on_timer(self) -> None:
+        latest = self._force.latest(max_age=0.1)
+        if latest is None or latest.stamp_ns == self._stamp:
+            return  # nothing new is known, so nothing new is asked for
+        if not np.isfinite(latest.position).all():
+            return  # a servo did not answer this tick
+        dt = 1e-9 * (latest.stamp_ns - self._stamp) if self._stamp else 0.0
+        self._stamp = latest.stamp_ns
+        goal = self._decide(dt, latest)
+        self._goals.publish(JointGoal(name=self._names, position=[float(q) for q in goal]))
