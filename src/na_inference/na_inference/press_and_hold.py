@@ -106,11 +106,12 @@ class PressAndHold:
             self.phase = Phase.END
             return self._goal
         self.travelled += way
-        self._goal = np.clip(self._goal + self._joints(way), self._lower, self._upper)
+        self._goal = np.clip(self._goal + self._joints(self._goal, way), self._lower, self._upper)
         return self._goal
 
-    def _joints(self, way: float) -> Array:
+    def _joints(self, goal: Array, way: float) -> Array:
         """Joint step (n,) that moves the tip by `way` [m] along the direction."""
-        jacobian = self._kinematics.jacobian(self._goal)[:3] * self._arm
+        jacobian = np.asarray(self._kinematics.jacobian(goal))[:3] * self._arm
         inner = jacobian @ jacobian.T + DAMPING**2 * np.eye(3)
-        return jacobian.T @ np.linalg.solve(inner, way * self._direction)
+        step = jacobian.T @ np.linalg.solve(inner, way * self._direction)
+        return np.asarray(step, dtype=np.float64)
