@@ -18,4 +18,5 @@ setup(
     maintainer_email="maintainers@neural-actuator.invalid",
     description="Launch files and parameters of NeuralActuator.",
     license="Apache-2.0",
+    extras_require={"test": ["pytest"]},
 )

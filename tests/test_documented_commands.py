@@ -128,6 +128,7 @@ PROOF: list[tuple[str, Here | Test | Needs | Beside]] = [
     (r"\./na ros2 service call .*", Beside()),
     (r"\./na ros2 topic (hz|echo) .*", Beside(seconds=8)),
     (r"\./na view", Test("src/na_inference/test/test_views.py", "test_a_recording_is_saved")),
+    (r"colcon .*", Test("tests/test_colcon.py", "test_colcon_builds_a_package_and_runs_its_tests")),
     (r"sudo .*", ROOT_RIGHTS),
     (r"docker .*", ENGINE),
     (r"ls -l /dev/serial/by-id/", ARM),

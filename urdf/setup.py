@@ -31,5 +31,5 @@ setup(
     maintainer_email="maintainers@neural-actuator.invalid",
     description="Robot files and xacro of the arms",
     license="Apache-2.0",
-    tests_require=["pytest"],
+    extras_require={"test": ["pytest"]},
 )

@@ -20,5 +20,5 @@ setup(
     maintainer_email="maintainers@neural-actuator.invalid",
     description="Robot descriptions, units, wrench signs, control tables and bag layout",
     license="Apache-2.0",
-    tests_require=["pytest"],
+    extras_require={"test": ["pytest"]},
 )

@@ -31,6 +31,6 @@ setup(
     maintainer_email="maintainers@neural-actuator.invalid",
     description="Live external force on the end effector from servo telemetry",
     license="Apache-2.0",
-    tests_require=["pytest"],
+    extras_require={"test": ["pytest"]},
     entry_points={"console_scripts": ENTRY_POINTS},
 )

@@ -25,6 +25,6 @@ setup(
     maintainer_email="maintainers@neural-actuator.invalid",
     description="Emulated twin: servo wire protocols, electro-mechanics and arm plant",
     license="Apache-2.0",
-    tests_require=["pytest"],
+    extras_require={"test": ["pytest"]},
     entry_points={"console_scripts": ENTRY_POINTS},
 )

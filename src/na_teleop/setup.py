@@ -28,6 +28,6 @@ setup(
     maintainer_email="maintainers@neural-actuator.invalid",
     description="Live teleoperation: servo buses, safety logic and the nodes of both arms",
     license="Apache-2.0",
-    tests_require=["pytest"],
+    extras_require={"test": ["pytest"]},
     entry_points={"console_scripts": ENTRY_POINTS},
 )

@@ -20,5 +20,5 @@ setup(
     maintainer_email="maintainers@neural-actuator.invalid",
     description="Learns joint efforts and external force from telemetry, without torque labels",
     license="Apache-2.0",
-    tests_require=["pytest"],
+    extras_require={"test": ["pytest"]},
 )
