@@ -36,7 +36,17 @@ def test_the_live_run_can_be_left_out(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_whole_loop_runs_on_very_little_data(tmp_path: Path) -> None:
+@pytest.mark.timeout(400)
+def test_the_whole_loop_runs_on_very_little_data(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     words = ["--out", str(tmp_path), "--data-minutes", "8", "--train-minutes", "0.5"]
-    assert quickstart.run(parsed(*words, "--seconds", "0")) == 0
+    # The live run's own checks may miss the rate on a busy machine, and then its code is 1.
+    assert quickstart.run(parsed(*words, "--seconds", "8")) in (0, 1)
     assert (tmp_path / "model.onnx").is_file()
+    assert "<svg" in (tmp_path / "demo" / "report.html").read_text(encoding="utf-8")
+    said = capfd.readouterr().out
+    assert "the force was estimated live" in said
+    rows = said[said.index("Quickstart") :]
+    for title, _ in quickstart.steps(parsed(), tmp_path):
+        assert title in rows
