@@ -89,9 +89,7 @@ def test_the_pool_is_part_of_the_checkpoint(tmp_path: Path) -> None:
     first = trainer_for(toy_set(4), tmp_path / "run", 3, config={"heads_share": 0.0})
     first.run()
     assert first.objective.pool is not None
-    again = trainer_for(
-        toy_set(4), tmp_path / "run", 3, resume=True, config={"heads_share": 0.0}
-    )
+    again = trainer_for(toy_set(4), tmp_path / "run", 3, resume=True, config={"heads_share": 0.0})
     assert again.objective.pool is not None
     assert torch.equal(again.objective.pool.window, first.objective.pool.window)
     assert SMALL.rollout_longest > 0

@@ -104,9 +104,7 @@ class Objective:
         if self.pool is None or self.pool.batch != batch:
             config = self.config
             weights = dict(config.category_weights)
-            self.pool = CarriedRollouts(
-                self.store, batch, config.rollout_longest, weights, columns
-            )
+            self.pool = CarriedRollouts(self.store, batch, config.rollout_longest, weights, columns)
         return self.pool
 
     def rollout_losses(
