@@ -55,8 +55,9 @@ def trainer_for(episodes, out: Path, steps: int, **options: object):
     return prepare(SPEC, episodes, config, out, Budget(steps=steps), **options)
 
 
-def test_it_learns_pose_force_and_gate_of_the_toy_arm(episodes, tmp_path: Path) -> None:
-    trainer = trainer_for(episodes, tmp_path / "run", 110, config={"heads_batch": 512})
+def test_it_learns_pose_force_and_gate_of_the_toy_arm(tmp_path: Path) -> None:
+    """On 24 episodes: with eight, the force of the two held back depends on the seed."""
+    trainer = trainer_for(toy_set(24), tmp_path / "run", 110, config={"heads_batch": 512})
     before = trainer.judge(trainer.bundle) if trainer.judge else {}
     after = trainer.run().history[-1]
     assert after["pose_deg"] < 0.5 * before["pose_deg"]
