@@ -97,6 +97,18 @@ def test_no_two_trajectories_of_a_data_set_are_alike() -> None:
     assert apart.min() > 1e-3
 
 
+def test_chosen_tasks_get_all_the_minutes() -> None:
+    chosen = orders(("force_labelled", "holds"), 30.0, ("push",))
+    assert {order.row.task for order in chosen} == {"push"}
+    # A push and its repeat without contact are two episodes.
+    assert sum(2 * order.seconds for order in chosen) == pytest.approx(30.0 * 60.0)
+
+
+def test_a_task_that_no_chosen_category_has_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(ValueError, match="task 'hold' .* expected some of .*push"):
+        orders(("force_labelled",), 5.0, ("hold",))
+
+
 def test_payload_label_follows_the_protocol_and_the_truth() -> None:
     chosen = order("force_labelled", "pick_and_place", "300g", 0, 24.0)
     r = record([chosen])[0]

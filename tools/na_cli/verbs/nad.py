@@ -29,6 +29,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="free_motion,force_labelled,condition",
         help="comma-separated categories or suites; groups: 'training', 'suites', 'all'",
     )
+    generate.add_argument(
+        "--tasks", default="", help="only these tasks of the categories, comma-separated"
+    )
     generate.add_argument("--jobs", type=int, default=1, help="processes (default 1)")
     generate.add_argument("--format", choices=("bag", "npz"), default="bag")
     generate.add_argument("--rate", type=float, default=58.6, help="control rate [Hz]")
@@ -77,6 +80,7 @@ def _generate(arguments: argparse.Namespace) -> int:
         dither=arguments.dither,
         rate=arguments.rate,
         independent_check=arguments.independent_check,
+        tasks=tuple(word.strip() for word in arguments.tasks.split(",") if word.strip()),
     )
     try:
         entries, wall = timed(request, _progress)

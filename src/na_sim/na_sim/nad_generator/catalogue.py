@@ -205,17 +205,30 @@ class Order:
     seconds: float
 
 
-def orders(categories: tuple[str, ...], minutes: float | None) -> list[Order]:
+def orders(
+    categories: tuple[str, ...], minutes: float | None, tasks: tuple[str, ...] = ()
+) -> list[Order]:
     """Divide the minutes among rows and episodes.
 
     `minutes` is the total over all `categories`, shared in proportion to DEFAULT_MINUTES; None
     takes those as they are; no episode is shorter than SHORTEST. A row of pushes yields two
-    episodes (contact and repeat) per order.
+    episodes (contact and repeat) per order. With `tasks`, only rows of these tasks are made, and
+    the minutes are theirs. Raises ValueError for an unknown category or a task that none has.
     """
-    total = sum(DEFAULT_MINUTES[name] for name in categories if name in DEFAULT_MINUTES)
+    chosen = {name: rows_of(name) for name in categories}
+    if tasks:
+        known = sorted({row.task for rows in chosen.values() for row in rows})
+        absent = [task for task in tasks if task not in known]
+        if absent:
+            raise ValueError(
+                f"task {absent[0]!r} is in none of the categories {', '.join(categories)}; "
+                f"expected some of {', '.join(known)}"
+            )
+        chosen = {name: [row for row in rows if row.task in tasks] for name, rows in chosen.items()}
+    part = {name: sum(r.share for r in rows) if tasks else 1.0 for name, rows in chosen.items()}
+    total = sum(DEFAULT_MINUTES[name] * part[name] for name in categories)
     out = []
-    for name in categories:
-        rows = rows_of(name)
+    for name, rows in chosen.items():
         budget = DEFAULT_MINUTES[name] * (1.0 if minutes is None else minutes / total) * 60.0
         for row in rows:
             per_order = 2.0 if is_pair(row) else 1.0

@@ -49,6 +49,7 @@ class Request:
         dither: add goal dither to part of the holds.
         rate: control rate [Hz].
         independent_check: allow the reserved seeds.
+        tasks: make only these tasks of the categories; empty for all.
     """
 
     robot: str
@@ -62,6 +63,7 @@ class Request:
     dither: bool = False
     rate: float = RATE
     independent_check: bool = False
+    tasks: tuple[str, ...] = ()
 
     def check(self) -> None:
         """Raise GeneratorError for what cannot be done."""
@@ -174,10 +176,10 @@ def generate(request: Request, progress: Any = None) -> list[Entry]:
     """Generate the data set of `request`; returns the accounting, one entry per episode.
 
     `progress` is called with (done, total) pieces. Raises GeneratorError for a bad request and
-    ValueError for unknown categories; existing episodes are not overwritten.
+    ValueError for unknown categories or tasks; existing episodes are not overwritten.
     """
     request.check()
-    all_orders = orders(request.categories, request.minutes)
+    all_orders = orders(request.categories, request.minutes, request.tasks)
     request.out.mkdir(parents=True, exist_ok=True)
     shares = _shares(request, all_orders)
     entries: list[Entry] = []
