@@ -266,12 +266,12 @@ class _Builder:
         second[0], biases[0] = scale[:, None] * second[0], scale * biases[0]
         matrix = _block_diagonal(second)
         if extras:
-            # The straight line from memory features to external effort joins the second product.
-            line = self.weight("heads.linear.weight")
+            # The straight line from features to external effort joins the second product.
+            line = self._among_all(self.weight("heads.linear.weight"))
             beside = np.zeros((len(matrix), line.shape[1]))
             beside[n + 3 : n + 3 + n] = line
             matrix = np.column_stack([matrix, beside])
-            bent = self.node("Concat", [bent, "scaled_extras"], "heads_inner", axis=1)
+            bent = self.node("Concat", [bent, "scaled_all"], "heads_inner", axis=1)
         out = self.product(bent, matrix, np.concatenate(biases), "heads2")
         force = [("force_direct", 3), ("effort_outside", n)] if extras else [("force", 3)]
         tail = [("gate", 1), ("condition", n), ("log_variance_raw", 3)]
@@ -292,22 +292,28 @@ class _Builder:
             self._fuse(extras)
 
     def _side(self, extras: str) -> str:
-        """The branch that reads the memory features: linear layers with GELU after each."""
+        """The branch that reads all features of the tick: linear layers with GELU after each."""
         cut = self.network.basic
         scale, mean = self.network.at("scale")[cut:], self.network.at("mean")[cut:]
         factor = self.constant("extras.factor", 1.0 / scale)
         shift = self.constant("extras.shift", -mean / scale)
         moved = self.node("Mul", [extras, factor], "extras_scaled")
         moved = self.node("Add", [moved, shift], "extras_free")
-        side = self.clip(moved, "scaled_extras")
+        clipped = self.clip(moved, "scaled_extras")
+        side = self.node("Concat", ["scaled", clipped], "scaled_all", axis=1)
         names = [n for n in self.network.weights if n.startswith("heads.side.")]
         for index in sorted({int(name.split(".")[2]) for name in names}):
-            side = self.node(
-                "Gelu",
-                [self.linear(side, f"heads.side.{index}", f"side{index}")],
-                f"side{index}_bent",
-            )
+            weight, bias = (self.weight(f"heads.side.{index}.{x}") for x in ("weight", "bias"))
+            matrix = weight if index else self._among_all(weight)
+            product = self.product(side, matrix, bias, f"side{index}")
+            side = self.node("Gelu", [product], f"side{index}_bent")
         return side
+
+    def _among_all(self, weight: Array) -> Array:
+        """Columns for all features (…, F), put where they lie in `scaled_all`."""
+        cut = self.network.basic
+        gap = np.zeros((len(weight), self.row - cut))
+        return np.column_stack([weight[:, :cut], gap, weight[:, cut:]])
 
     def _fuse(self, extras: str) -> None:
         """force = direct + P τ + gate · physics, the last two as [P, physics] times [τ, gate]."""

@@ -44,8 +44,7 @@ class Stream(nn.Module):  # type: ignore[misc]
         model, cut = self.model, self.model.layout.basic
         window = torch.cat([tokens, model.token(features[:, :cut])[:, None]], dim=1)
         latent = model.encoder.latent(window)
-        extras = features[:, cut:] if model.layout.extras else None
-        return (model.effort(latent), *model.estimates(latent, extras), window[:, 1:])
+        return (model.effort(latent), *model.estimates(latent, features), window[:, 1:])
 
 
 def stream_path(path: Path) -> Path:

@@ -91,7 +91,9 @@ class Actuator(nn.Module):  # type: ignore[misc]
         self.register_buffer("scale", scale.to(torch.float32))
         self.register_buffer("effort_scale", effort_scale.to(torch.float32))
         self.encoder = _ENCODERS[config.encoder](config, layout.basic)
-        self.heads = Heads(config, self.encoder.width, n, layout.extras, layout.joints)
+        self.heads = Heads(
+            config, self.encoder.width, n, layout.names, layout.basic, layout.joints
+        )
 
     @property
     def parameters_count(self) -> int:
@@ -105,10 +107,9 @@ class Actuator(nn.Module):  # type: ignore[misc]
         cut = self.layout.basic
         return ((basic - self.mean[:cut]) / self.scale[:cut]).clamp(-CLAMP, CLAMP)
 
-    def scaled_extras(self, extras: Tensor) -> Tensor:
-        """Scale and clamp the memory features (..., E)."""
-        cut = self.layout.basic
-        return ((extras - self.mean[cut:]) / self.scale[cut:]).clamp(-CLAMP, CLAMP)
+    def scaled(self, features: Tensor) -> Tensor:
+        """Scale and clamp all features (..., F)."""
+        return ((features - self.mean) / self.scale).clamp(-CLAMP, CLAMP)
 
     def token(self, basic: Tensor) -> Tensor:
         """Token of one tick from its basic features (..., basic)."""
@@ -119,11 +120,14 @@ class Actuator(nn.Module):  # type: ignore[misc]
         out: Tensor = self.heads.effort(latent) * self.effort_scale
         return out
 
-    def estimates(self, latent: Tensor, extras: Tensor | None) -> Estimates:
-        """Force, gate and condition from latents and, where they exist, memory features."""
-        if extras is None or not self.layout.extras:
+    def estimates(self, latent: Tensor, features: Tensor | None) -> Estimates:
+        """Force, gate and condition from latents (..., width) and features of the tick (..., F).
+
+        Features without memory add nothing to the latent; None hides those with memory.
+        """
+        if features is None or not self.layout.extras:
             return self.heads.estimates(latent, None, None)
-        return self.heads.estimates(latent, extras, self.scaled_extras(extras))
+        return self.heads.estimates(latent, features, self.scaled(features))
 
     # ------------------------------------------------------------- whole
 
@@ -131,8 +135,7 @@ class Actuator(nn.Module):  # type: ignore[misc]
         """Windows (batch, 9, F) of features in their own units, oldest tick first."""
         cut = self.layout.basic
         latent = self.encoder.latent(self.token(windows[:, :, :cut]))
-        extras = windows[:, -1, cut:] if self.layout.extras else None
-        return Outputs(self.effort(latent), *self.estimates(latent, extras))
+        return Outputs(self.effort(latent), *self.estimates(latent, windows[:, -1]))
 
     def sequence(self, features: Tensor, *, with_extras: bool = True) -> Outputs:
         """Every full window of recordings (batch, T, F); outputs (batch, T − 8, …).
@@ -143,7 +146,5 @@ class Actuator(nn.Module):  # type: ignore[misc]
         """
         cut = self.layout.basic
         latent = self.encoder.latents(self.token(features[..., :cut]))
-        extras = None
-        if self.layout.extras and with_extras:
-            extras = features[:, self.encoder.window - 1 :, cut:]
-        return Outputs(self.effort(latent), *self.estimates(latent, extras))
+        newest = features[:, self.encoder.window - 1 :] if with_extras else None
+        return Outputs(self.effort(latent), *self.estimates(latent, newest))

@@ -22,7 +22,8 @@ class ModelConfig:
         heads: attention heads (attention encoders only).
         feedforward: hidden size of the feed-forward parts (attention encoders only).
         head_latent: hidden size of each output head.
-        side: width of the branch that reads the memory features of the current tick.
+        side: width of the branch that reads all features of the current tick, memory included
+            (feature sets with memory only).
     """
 
     name: str
@@ -33,7 +34,7 @@ class ModelConfig:
     heads: int = 4
     feedforward: int = 768
     head_latent: int = 96
-    side: int = 192
+    side: int = 384
 
 
 _QUERY = ModelConfig("query", "query", "basic35", 192, 3)
@@ -44,9 +45,9 @@ MODELS: dict[str, ModelConfig] = {
     "mlp": ModelConfig("mlp", "mlp", "basic35", 416, 3, head_latent=208),
     "gru": ModelConfig("gru", "gru", "basic35", 325, 2, head_latent=162),
     "lstm": ModelConfig("lstm", "lstm", "basic35", 275, 2, head_latent=137),
-    "query_physics": replace(_QUERY, name="query_physics", features="physics", feedforward=624),
+    "query_physics": replace(_QUERY, name="query_physics", features="physics", feedforward=448),
     "query_hysteresis": replace(
-        _QUERY, name="query_hysteresis", features="hysteresis", feedforward=624
+        _QUERY, name="query_hysteresis", features="hysteresis", feedforward=384
     ),
 }
 """The networks of the ablation, all of about the same number of parameters."""

@@ -43,7 +43,7 @@ def _head(inputs: int, latent: int, outputs: int) -> nn.Sequential:
 
 
 class Heads(nn.Module):  # type: ignore[misc]
-    """Heads on the latent and, where the feature set has any, on the memory features of the tick.
+    """Heads on the latent and, where the feature set has memory, on all features of the tick.
 
     The effort reads the latent alone, because only that exists in a simulated arm. With memory
     features the force is the sum of a direct part, an estimate of external joint effort carried
@@ -53,7 +53,8 @@ class Heads(nn.Module):  # type: ignore[misc]
         config: sizes.
         width: size of the latent.
         joints: number of joints n.
-        extras: names of the memory features; may be empty.
+        names: of all features.
+        basic: number of leading features without memory; with memory there are more.
         joint_names: in canonical order, to find the columns of the force map.
     """
 
@@ -65,26 +66,28 @@ class Heads(nn.Module):  # type: ignore[misc]
         config: ModelConfig,
         width: int,
         joints: int,
-        extras: tuple[str, ...],
+        names: tuple[str, ...],
+        basic: int,
         joint_names: tuple[str, ...],
     ) -> None:
         super().__init__()
         latent = config.head_latent
         self.joints = joints
-        self.has_extras = bool(extras)
+        self.has_extras = len(names) > basic
         shared = width
         if self.has_extras:
-            shared += latent
+            side = config.side
+            shared += side // 2
             self.side = nn.Sequential(
-                nn.Linear(len(extras), config.side),
+                nn.Linear(len(names), side),
                 nn.GELU(),
-                nn.Linear(config.side, config.side),
+                nn.Linear(side, side),
                 nn.GELU(),
-                nn.Linear(config.side, latent),
+                nn.Linear(side, side // 2),
                 nn.GELU(),
             )
-            self.absent = nn.Parameter(torch.zeros(latent))
-            places = {name: index for index, name in enumerate(extras)}
+            self.absent = nn.Parameter(torch.zeros(side // 2))
+            places = {name: index for index, name in enumerate(names)}
             columns = [places[f"force_map.{axis}.{name}"] for axis in "xyz" for name in joint_names]
             self.register_buffer("map_index", torch.tensor(columns))
             self.register_buffer(
@@ -93,39 +96,39 @@ class Heads(nn.Module):  # type: ignore[misc]
         self.effort = _head(width, latent, joints)
         self.force = _head(shared, latent, 3 + (joints if self.has_extras else 0))
         if self.has_extras:
-            self.linear = nn.Linear(len(extras), joints, bias=False)
+            self.linear = nn.Linear(len(names), joints, bias=False)
             nn.init.zeros_(self.linear.weight)
         self.gate = _head(shared, latent, 1)
         self.condition = _head(shared, latent, joints)
         self.log_variance = _head(shared, latent, 3)
 
     def estimates(
-        self, latent: Tensor, raw_extras: Tensor | None, scaled_extras: Tensor | None
+        self, latent: Tensor, raw: Tensor | None, scaled: Tensor | None
     ) -> Estimates:
         """Estimates from latents (..., width).
 
         Args:
             latent: from the encoder.
-            raw_extras: memory features in their own units (..., E), None where they do not exist.
-            scaled_extras: the same after scaling and clamping.
+            raw: features of the tick in their own units (..., F), None where there is no memory.
+            scaled: the same after scaling and clamping.
         """
         shared = latent
         if self.has_extras:
-            if scaled_extras is None:
+            if scaled is None:
                 side = self.absent.expand(*latent.shape[:-1], -1)
             else:
-                side = self.side(scaled_extras)
+                side = self.side(scaled)
             shared = torch.cat([latent, side], dim=-1)
         force = self.force(shared)
         gate = self.gate(shared)
         if self.has_extras:
             force, effort = force[..., :3], force[..., 3:]
-            if raw_extras is not None and scaled_extras is not None:
-                effort = effort + self.linear(scaled_extras)
-                inverse = raw_extras.index_select(-1, self.map_index)
+            if raw is not None and scaled is not None:
+                effort = effort + self.linear(scaled)
+                inverse = raw.index_select(-1, self.map_index)
                 inverse = inverse.unflatten(-1, (3, self.joints))
                 force = force + (inverse * effort[..., None, :]).sum(-1)
-                physics = raw_extras.index_select(-1, self.force_index)
+                physics = raw.index_select(-1, self.force_index)
                 force = force + torch.sigmoid(gate) * physics.clamp(-50.0, 50.0)
         variance = self.log_variance(shared).clamp(-9.0, 6.0)
         return Estimates(force, gate, self.condition(shared), variance)

@@ -64,7 +64,6 @@ class HeadsObjective:
         """Weighted losses by name."""
         index = self.draw(rng, self.config.heads_batch)
         latent = torch.from_numpy(self.latent[index].astype(np.float32))
-        cut = model.layout.basic
         labels = Labels(
             torch.from_numpy(self.store.force[index]),
             torch.from_numpy(self.store.contact[index]),
@@ -73,9 +72,9 @@ class HeadsObjective:
         if not model.layout.extras:
             estimates = model.estimates(latent, None)
             return _named("heads", estimate_losses(estimates, labels, self.config))
-        extras = torch.from_numpy(self.store.features[index][:, cut:])
+        features = torch.from_numpy(self.store.features[index])
         result = _named(
-            "heads", estimate_losses(model.estimates(latent, extras), labels, self.config)
+            "heads", estimate_losses(model.estimates(latent, features), labels, self.config)
         )
         few = torch.from_numpy(rng.random(len(index)) < ABSENT_SHARE)
         hidden = estimate_losses(model.estimates(latent[few], None), labels[few], self.config)
