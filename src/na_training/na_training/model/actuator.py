@@ -91,9 +91,7 @@ class Actuator(nn.Module):  # type: ignore[misc]
         self.register_buffer("scale", scale.to(torch.float32))
         self.register_buffer("effort_scale", effort_scale.to(torch.float32))
         self.encoder = _ENCODERS[config.encoder](config, layout.basic)
-        self.heads = Heads(
-            config, self.encoder.width, n, layout.names, layout.basic, layout.joints
-        )
+        self.heads = Heads(config, self.encoder.width, n, layout.names, layout.basic, layout.joints)
 
     @property
     def parameters_count(self) -> int:

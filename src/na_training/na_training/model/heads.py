@@ -102,9 +102,7 @@ class Heads(nn.Module):  # type: ignore[misc]
         self.condition = _head(shared, latent, joints)
         self.log_variance = _head(shared, latent, 3)
 
-    def estimates(
-        self, latent: Tensor, raw: Tensor | None, scaled: Tensor | None
-    ) -> Estimates:
+    def estimates(self, latent: Tensor, raw: Tensor | None, scaled: Tensor | None) -> Estimates:
         """Estimates from latents (..., width).
 
         Args:
