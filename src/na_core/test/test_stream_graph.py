@@ -53,9 +53,9 @@ def network(extras: bool, seed: int = 0) -> QueryNetwork:
     norm("encoder.out_norm")
     shared = D + (LATENT if extras else 0)
     if extras:
-        linear("heads.side.0", len(EXTRAS), 12)
+        linear("heads.side.0", BASIC + len(EXTRAS), 12)
         linear("heads.side.2", 12, LATENT)
-        linear("heads.linear", len(EXTRAS), N, bias=False)
+        linear("heads.linear", BASIC + len(EXTRAS), N, bias=False)
     sizes = {"force": 3 + (N if extras else 0), "gate": 1, "condition": N, "log_variance": 3}
     for part, outputs in {"effort": N, **sizes}.items():
         linear(f"heads.{part}.0", D if part == "effort" else shared, LATENT)
@@ -104,14 +104,14 @@ def straight(net: QueryNetwork, window: np.ndarray) -> dict[str, np.ndarray]:
 
     shared = latent
     if len(net.features) > BASIC:
-        side = scaled[-1, BASIC:]
+        side = scaled[-1]
         for layer in (0, 2):
             side = gelu(linear(side, f"heads.side.{layer}"))
         shared = np.concatenate([latent, side])
     force, gate = head(shared, "force"), head(shared, "gate")
     if len(net.features) > BASIC:
         raw = window[-1, BASIC:]
-        torque = force[3:] + linear(scaled[-1, BASIC:], "heads.linear")
+        torque = force[3:] + linear(scaled[-1], "heads.linear")
         physics = np.clip(raw[1 + 3 * N :], -50.0, 50.0)
         force = force[:3] + raw[1 : 1 + 3 * N].reshape(3, N) @ torque
         force = force + physics / (1.0 + np.exp(-gate))
