@@ -206,6 +206,14 @@ def test_sampling_is_balanced_and_repeatable(episodes) -> None:
         assert (draw[inside, -1] < run.stop).all()
     weighted = store.sampler(20, {"rare": 0.0}).draw(np.random.default_rng(0), 200)
     assert (weighted[:, 0] >= store.runs[0].stop).all()
+    # A task with a weight of its own is drawn apart from the rest of its category.
+    other = store.runs[-1]
+    alone = {other.category: 0.0, "rare": 0.0, f"{other.category}/{other.task}": 1.0}
+    tasks = {(run.category, run.task) for run in store.runs}
+    drawn = store.sampler(20, alone).draw(np.random.default_rng(0), 50)
+    inside = [run for run in store.runs if run.task == other.task and run.category != "rare"]
+    assert len(tasks) > 1
+    assert all(any(run.start <= row[0] < run.stop for run in inside) for row in drawn)
 
 
 def test_a_horizon_longer_than_every_run_is_refused(episodes) -> None:

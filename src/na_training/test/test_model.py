@@ -80,9 +80,20 @@ def test_sizes_are_those_of_the_ablation() -> None:
         "mlp": 915_633,
         "gru": 1_255_481,
         "lstm": 1_141_806,
-        "query_physics": 1_419_002,
+        "query_physics": 1_345_082,
         "query_hysteresis": 1_383_982,
     }
+
+
+def test_dropout_acts_on_the_estimates_in_training_only() -> None:
+    model = make("query_hysteresis")
+    features = recording(model)
+    plain = model.sequence(features)
+    model.heads.dropout = 0.5
+    torch.testing.assert_close(model.eval().sequence(features).force, plain.force)
+    dropped = model.train().sequence(features)
+    assert not torch.allclose(dropped.force, plain.force)
+    torch.testing.assert_close(dropped.effort, plain.effort)
 
 
 def test_memory_features_never_reach_the_effort() -> None:

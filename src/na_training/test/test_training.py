@@ -70,14 +70,15 @@ def test_a_resumed_run_gives_bit_for_bit_the_same_weights(
     episodes, tmp_path: Path, stop: int
 ) -> None:
     """Stopped in the part with rollouts, and in the part on the heads alone."""
-    whole = trainer_for(episodes, tmp_path / "whole", 6)
+    dropping = {"heads_dropout": 0.2}
+    whole = trainer_for(episodes, tmp_path / "whole", 6, config=dropping)
     whole.run()
-    part = trainer_for(episodes, tmp_path / "part", 6)
+    part = trainer_for(episodes, tmp_path / "part", 6, config=dropping)
     part.clock = interrupt_at(part, stop)
     with pytest.raises(KeyboardInterrupt):
         part.run()
     part.save()
-    again = trainer_for(episodes, tmp_path / "part", 6, resume=True)
+    again = trainer_for(episodes, tmp_path / "part", 6, resume=True, config=dropping)
     assert again.progress.step == stop
     again.run()
     for name, value in whole.bundle.model.state_dict().items():

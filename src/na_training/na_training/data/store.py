@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -31,6 +31,12 @@ class Run:
     start: int
     stop: int
     category: str
+    task: str = ""
+
+    def kind(self, weights: Mapping[str, float]) -> str:
+        """What it is drawn as: "category/task" where that has a weight of its own, or category."""
+        name = f"{self.category}/{self.task}"
+        return name if name in weights else self.category
 
     @property
     def length(self) -> int:
@@ -82,8 +88,9 @@ def build_store(
     total = 0
     for index, episode in enumerate(episodes):
         for start, stop in episode.segments:
-            runs.append(Run(index, total, total + int(stop - start), episode.category))
-            total += int(stop - start)
+            end = total + int(stop - start)
+            runs.append(Run(index, total, end, episode.category, episode.task))
+            total = end
     if total == 0:
         raise DataError(f"{len(episodes)} episodes hold no usable tick")
     n = episodes[0].ticks.shape[1]
@@ -175,7 +182,8 @@ class SegmentSampler:
     Args:
         runs: consecutive ticks.
         length: ticks per piece; shorter runs are left out.
-        weights: relative share per category; categories not named weigh 1.
+        weights: relative share per category, or per "category/task", which is then drawn apart
+            from the rest of its category; what is not named weighs 1.
 
     Raises:
         DataError: every run is shorter than `length`.
@@ -190,7 +198,7 @@ class SegmentSampler:
                 f"no run of {length} consecutive ticks (longest: {longest}); record longer "
                 "episodes or shorten the horizon"
             )
-        self.categories = sorted({run.category for run in chosen})
+        self.categories = sorted({run.kind(weights) for run in chosen})
         share = np.array([max(weights.get(name, 1.0), 0.0) for name in self.categories])
         if share.sum() <= 0.0:
             raise DataError(f"category weights {weights} leave nothing of {self.categories}")
@@ -198,7 +206,7 @@ class SegmentSampler:
         self._starts: list[Int] = []
         self._room: list[Int] = []
         for name in self.categories:
-            mine = [run for run in chosen if run.category == name]
+            mine = [run for run in chosen if run.kind(weights) == name]
             self._starts.append(np.array([run.start for run in mine]))
             self._room.append(np.cumsum([run.length - length + 1 for run in mine]))
 

@@ -45,7 +45,7 @@ MODELS: dict[str, ModelConfig] = {
     "mlp": ModelConfig("mlp", "mlp", "basic35", 416, 3, head_latent=208),
     "gru": ModelConfig("gru", "gru", "basic35", 325, 2, head_latent=162),
     "lstm": ModelConfig("lstm", "lstm", "basic35", 275, 2, head_latent=137),
-    "query_physics": replace(_QUERY, name="query_physics", features="physics", feedforward=448),
+    "query_physics": replace(_QUERY, name="query_physics", features="physics", feedforward=384),
     "query_hysteresis": replace(
         _QUERY, name="query_hysteresis", features="hysteresis", feedforward=384
     ),

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from na_training.model.config import ModelConfig
 
@@ -56,6 +57,9 @@ class Heads(nn.Module):  # type: ignore[misc]
         names: of all features.
         basic: number of leading features without memory; with memory there are more.
         joint_names: in canonical order, to find the columns of the force map.
+
+    Attributes:
+        dropout: part of the hidden values of all heads but the effort that is dropped in training.
     """
 
     map_index: Tensor
@@ -73,6 +77,7 @@ class Heads(nn.Module):  # type: ignore[misc]
         super().__init__()
         latent = config.head_latent
         self.joints = joints
+        self.dropout = 0.0
         self.has_extras = len(names) > basic
         shared = width
         if self.has_extras:
@@ -115,10 +120,10 @@ class Heads(nn.Module):  # type: ignore[misc]
             if scaled is None:
                 side = self.absent.expand(*latent.shape[:-1], -1)
             else:
-                side = self.side(scaled)
+                side = self._through(self.side, scaled)
             shared = torch.cat([latent, side], dim=-1)
-        force = self.force(shared)
-        gate = self.gate(shared)
+        force = self._through(self.force, shared)
+        gate = self._through(self.gate, shared)
         if self.has_extras:
             force, effort = force[..., :3], force[..., 3:]
             if raw is not None and scaled is not None:
@@ -128,5 +133,16 @@ class Heads(nn.Module):  # type: ignore[misc]
                 force = force + (inverse * effort[..., None, :]).sum(-1)
                 physics = raw.index_select(-1, self.force_index)
                 force = force + torch.sigmoid(gate) * physics.clamp(-50.0, 50.0)
-        variance = self.log_variance(shared).clamp(-9.0, 6.0)
-        return Estimates(force, gate, self.condition(shared), variance)
+        variance = self._through(self.log_variance, shared).clamp(-9.0, 6.0)
+        return Estimates(force, gate, self._through(self.condition, shared), variance)
+
+    def _through(self, layers: nn.Sequential, x: Tensor) -> Tensor:
+        """Apply the layers, with dropout after each GELU while it is trained with any."""
+        if not (self.training and self.dropout > 0.0):
+            out: Tensor = layers(x)
+            return out
+        for layer in layers:
+            x = layer(x)
+            if isinstance(layer, nn.GELU):
+                x = functional.dropout(x, self.dropout)
+        return x

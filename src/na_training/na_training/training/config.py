@@ -71,6 +71,9 @@ class TrainConfig:
 
     heads_share: float = _number(0.35, 0.0, 1.0, "part of the run, at its end, on the heads alone")
     heads_batch: int = _number(8192, 1, 10**6, "single ticks per update in that part")
+    heads_dropout: float = _number(
+        0.0, 0.0, 0.9, "part of the hidden values of the heads that is dropped in that part"
+    )
     heads_rate: float = _number(1e-3, 1e-7, 1.0, "learning rate at the start of that part")
 
     rate_start: float = _number(1e-3, 1e-7, 1.0, "learning rate at the start")
@@ -91,7 +94,11 @@ class TrainConfig:
 
     category_weights: Mapping[str, float] = field(
         default_factory=dict,
-        metadata={"low": 0.0, "high": 1e3, "meaning": "share of a category in sampling, else 1"},
+        metadata={
+            "low": 0.0,
+            "high": 1e3,
+            "meaning": "share of a category or category/task in sampling, else 1",
+        },
     )
     checkpoint_seconds: float = _number(30.0, 0.0, 1e6, "between checkpoints [s]")
     log_every: int = _number(20, 1, 10**6, "updates between logged points")

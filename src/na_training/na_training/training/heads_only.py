@@ -33,8 +33,9 @@ class HeadsObjective:
         self.config = config
         self.store = store
         self.latent = latents_of(model, store)
-        names = sorted({run.category for run in store.runs if run.length >= WINDOW})
-        weights = np.array([max(config.category_weights.get(name, 1.0), 0.0) for name in names])
+        given = config.category_weights
+        names = sorted({run.kind(given) for run in store.runs if run.length >= WINDOW})
+        weights = np.array([max(given.get(name, 1.0), 0.0) for name in names])
         if not names or weights.sum() <= 0.0:
             raise DataError(f"no run of {WINDOW} ticks in the categories that are sampled")
         self._edges = np.cumsum(weights / weights.sum())
@@ -43,7 +44,7 @@ class HeadsObjective:
                 [
                     np.arange(run.start + WINDOW - 1, run.stop)
                     for run in store.runs
-                    if run.category == name and run.length >= WINDOW
+                    if run.kind(given) == name and run.length >= WINDOW
                 ]
             )
             for name in names
@@ -63,6 +64,8 @@ class HeadsObjective:
     def losses(self, model: Actuator, rng: np.random.Generator) -> dict[str, Tensor]:
         """Weighted losses by name."""
         index = self.draw(rng, self.config.heads_batch)
+        if self.config.heads_dropout:
+            torch.manual_seed(int(rng.integers(2**31)))  # so that a resumed run drops the same
         latent = torch.from_numpy(self.latent[index].astype(np.float32))
         labels = Labels(
             torch.from_numpy(self.store.force[index]),
@@ -101,7 +104,8 @@ def latents_of(model: Actuator, store: Store) -> NDArray[np.float16]:
     return out
 
 
-def freeze(model: Actuator) -> None:
-    """Let only the heads of the estimates be trained."""
+def freeze(model: Actuator, dropout: float) -> None:
+    """Let only the heads of the estimates be trained, with this dropout in them."""
+    model.heads.dropout = dropout
     for name, parameter in model.named_parameters():
         parameter.requires_grad_(not name.startswith(FROZEN))

@@ -167,7 +167,7 @@ class Trainer:
                 self._heads_entered = True
                 # The moments belong to a moving encoder; the heads start afresh.
                 self.optimizer.state.clear()
-            freeze(model)
+            freeze(model, self.config.heads_dropout)
             print("heads only: computing latents once …", flush=True)
             self._heads_objective = HeadsObjective(self.config, self.objective.store, model)
         return self._heads_objective
