@@ -105,7 +105,7 @@ def test_chosen_tasks_get_all_the_minutes() -> None:
 
 
 def test_a_task_that_no_chosen_category_has_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(ValueError, match="task 'hold' .* expected some of .*push"):
+    with pytest.raises(ValueError, match=r"task 'hold' .* expected some of .*push"):
         orders(("force_labelled",), 5.0, ("hold",))
 
 
