@@ -21,6 +21,7 @@ SHORT = {
 }
 #: Run elsewhere: the test file; or why not at all.
 ELSEWHERE = {
+    "ablation": "test_bench_ablation.py",
     "accuracy": "test_bench_comparison.py",
     "adapt": "test_bench_adapt.py",
     "bag": "test_bench_bags.py",
