@@ -129,7 +129,7 @@ def _trainer(spec: Any, model_name: str, seconds: float) -> dict[str, Any]:
 
         def ours() -> None:
             with torch.autocast("cpu", torch.bfloat16, enabled=objective.mixed):
-                losses = objective.rollout_losses(model, rolled)
+                losses = objective.rollout_losses(model, rolled, rng)
                 losses.update(objective.measured_losses(model, pieces))
             total = {name: value.float() for name, value in losses.items()}
             take_step(model, trainer.optimizer, total, config.gradient_clip)

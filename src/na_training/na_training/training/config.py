@@ -61,27 +61,24 @@ class TrainConfig:
     )
     rollout_batch: int = _number(64, 1, 4096, "rollouts per update")
     rollout_ticks: int = _number(2048, 1, 10**7, "at most so many rollout ticks per update")
-    rollout_longest: int = _number(
-        700, 0, 10**6, "a rollout goes on over updates for up to so many ticks at the end; 0: never"
-    )
-    rollout_every: int = _number(2, 1, 1000, "updates per update that contains rollouts")
-    measured_batch: int = _number(64, 0, 4096, "pieces on measured states per update")
+    rollout_every: int = _number(1, 1, 1000, "updates per update that contains rollouts")
+    measured_batch: int = _number(16, 0, 4096, "pieces on measured states per update")
     measured_length: int = _number(32, 1, 2000, "length of those pieces [ticks]")
     telemetry_dropout: float = _number(0.1, 0.0, 1.0, "part of rollouts without telemetry")
 
-    heads_share: float = _number(0.35, 0.0, 1.0, "part of the run, at its end, on the heads alone")
-    heads_batch: int = _number(8192, 1, 10**6, "single ticks per update in that part")
+    heads_share: float = _number(0.4, 0.0, 1.0, "part of the run, at its end, on the heads alone")
+    heads_batch: int = _number(4096, 1, 10**6, "single ticks per update in that part")
     heads_dropout: float = _number(
-        0.0, 0.0, 0.9, "part of the hidden values of the heads that is dropped in that part"
+        0.15, 0.0, 0.9, "part of the hidden values of the heads that is dropped in that part"
     )
-    heads_rate: float = _number(1e-3, 1e-7, 1.0, "learning rate at the start of that part")
+    heads_rate: float = _number(2e-3, 1e-7, 1.0, "learning rate at the start of that part")
 
     rate_start: float = _number(1e-3, 1e-7, 1.0, "learning rate at the start")
     rate_end: float = _number(2e-5, 0.0, 1.0, "learning rate at the end (cosine in between)")
     warmup: int = _number(50, 0, 10**6, "updates of rising learning rate")
     weight_decay: float = _number(0.01, 0.0, 10.0, "AdamW weight decay")
     gradient_clip: float = _number(1.0, 1e-6, 1e6, "largest gradient norm")
-    average: float = _number(0.998, 0.0, 0.99999, "decay of the averaged weights that are kept")
+    average: float = _number(0.995, 0.0, 0.99999, "decay of the averaged weights that are kept")
 
     pose_weight: float = _number(1.0, 0.0, 1e3, "of the pose loss")
     pose_unit: float = _number(0.75, 1e-3, 90.0, "pose error that costs one unit [servo deg]")
@@ -215,7 +212,6 @@ _WHOLE = {
     "horizons",
     "rollout_batch",
     "rollout_ticks",
-    "rollout_longest",
     "rollout_every",
     "heads_batch",
     "measured_batch",

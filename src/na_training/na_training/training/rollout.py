@@ -22,14 +22,12 @@ class Rollout:
         velocity: likewise [rad/s or m/s].
         effort: raw efforts at ticks 8 … 7 + H (batch, H, n) [N·m or N].
         latent: encoder outputs at the same ticks as the efforts (batch, H, width).
-        window: basic features of the last nine ticks (batch, 9, 7 n), to go on from.
     """
 
     position: Tensor
     velocity: Tensor
     effort: Tensor
     latent: Tensor
-    window: Tensor
 
 
 class BasicColumns:
@@ -84,7 +82,6 @@ def roll_out(
     simulator: Simulator,
     columns: BasicColumns,
     basic: Tensor,
-    carried: Tensor | None = None,
 ) -> Rollout:
     """Roll out from nine measured ticks; goal and telemetry stay the recorded ones.
 
@@ -96,8 +93,6 @@ def roll_out(
         columns: of the basic features.
         basic: measured basic features (batch, 9 + H, 7 n); the states after the ninth tick are
             not looked at.
-        carried: which rows (batch,) go on from simulated ticks: their start velocity is the
-            simulated one.
 
     Returns:
         H steps; H = ticks − 9, at least 1.
@@ -111,9 +106,6 @@ def roll_out(
     q_all = columns.channel(measured, "q")
     q = q_all[:, -1]
     qd = (q - q_all[:, -2]) / simulator.parameters.dt
-    if carried is not None:
-        qd = torch.where(carried[:, None], columns.channel(measured[:, -1], "qd"), qd)
-    rows = list(measured.unbind(1))
     tokens = list(model.token(measured).unbind(1))
     positions, velocities, efforts, latents = [], [], [], []
     for step in range(steps):
@@ -124,14 +116,11 @@ def roll_out(
         velocities.append(qd)
         efforts.append(effort)
         latents.append(latent)
-        row = columns.with_state(recorded[:, step], q, qd)
-        rows.append(row)
         if step + 1 < steps:
-            tokens.append(model.token(row))
+            tokens.append(model.token(columns.with_state(recorded[:, step], q, qd)))
     return Rollout(
         torch.stack(positions, 1),
         torch.stack(velocities, 1),
         torch.stack(efforts, 1),
         torch.stack(latents, 1),
-        torch.stack(rows[-window:], 1),
     )

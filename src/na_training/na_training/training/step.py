@@ -13,7 +13,6 @@ from torch import Tensor
 from na_training.data import SegmentSampler, Store
 from na_training.model import WINDOW, Actuator, Estimates
 from na_training.simulator import Simulator
-from na_training.training.carried import CarriedRollouts
 from na_training.training.config import TrainConfig
 from na_training.training.loss import Labels, estimate_losses, pose_loss
 from na_training.training.rollout import BasicColumns, roll_out
@@ -52,7 +51,6 @@ class Objective:
         self.unit = torch.as_tensor(unit, dtype=torch.float32)
         self.mixed = mixed_precision(config.precision)
         self._samplers: dict[int, SegmentSampler] = {}
-        self.pool: CarriedRollouts | None = None
 
     def sampler(self, length: int) -> SegmentSampler:
         """Sampler of pieces of `length` ticks, made once."""
@@ -61,21 +59,12 @@ class Objective:
         return self._samplers[length]
 
     def losses(
-        self,
-        model: Actuator,
-        rng: np.random.Generator,
-        horizon: int,
-        *,
-        rollouts: bool,
-        progress: float = 1.0,
+        self, model: Actuator, rng: np.random.Generator, horizon: int, *, rollouts: bool
     ) -> dict[str, Tensor]:
-        """Weighted losses of one update by name; their sum is what is minimised.
-
-        `progress` (0 to 1) of the part with rollouts lets them grow older.
-        """
+        """Weighted losses of one update by name; their sum is what is minimised."""
         result: dict[str, Tensor] = {}
         with torch.autocast("cpu", torch.bfloat16, enabled=self.mixed):
-            self._collect(result, model, rng, horizon, rollouts, progress)
+            self._collect(result, model, rng, horizon, rollouts)
         return {name: value.float() for name, value in result.items()}
 
     def _collect(
@@ -85,46 +74,29 @@ class Objective:
         rng: np.random.Generator,
         horizon: int,
         rollouts: bool,
-        progress: float,
     ) -> None:
         config = self.config
         if rollouts:
             batch = max(1, min(config.rollout_batch, config.rollout_ticks // horizon))
-            pool = self.carried(batch, model.layout.basic)
-            pool.longest = round(config.rollout_longest * progress)
-            index = pool.draw(rng, horizon, config.telemetry_dropout)
-            result.update(self.rollout_losses(model, index, pool))
+            index = self.sampler(WINDOW + horizon).draw(rng, batch)
+            result.update(self.rollout_losses(model, index, rng))
         if config.measured_batch:
             length = WINDOW - 1 + config.measured_length
             index = self.sampler(length).draw(rng, config.measured_batch)
             result.update(self.measured_losses(model, index))
 
-    def carried(self, batch: int, columns: int) -> CarriedRollouts:
-        """The rollouts that are under way; another number of them starts anew."""
-        if self.pool is None or self.pool.batch != batch:
-            config = self.config
-            weights = dict(config.category_weights)
-            self.pool = CarriedRollouts(self.store, batch, config.rollout_longest, weights, columns)
-        return self.pool
-
     def rollout_losses(
-        self, model: Actuator, index: Indices, pool: CarriedRollouts | None = None
+        self, model: Actuator, index: Indices, rng: np.random.Generator
     ) -> dict[str, Tensor]:
-        """Losses of closed-loop rollouts over ticks (batch, 9 + H), going on in `pool`."""
+        """Losses of closed-loop rollouts over ticks (batch, 9 + H)."""
         config, cut = self.config, model.layout.basic
         basic = torch.from_numpy(self.store.features[index][..., :cut])
         measured = self.columns.channel(basic[:, WINDOW:], "q")
-        carried = None
-        if pool is not None:
-            blind, carried = torch.from_numpy(pool.blind), torch.from_numpy(pool.carried)
-            if bool(blind.any()):
-                bare = self.columns.without_telemetry(basic, model.mean)
-                basic = torch.where(blind[:, None, None], bare, basic)
-            start = torch.where(carried[:, None, None], pool.window, basic[:, :WINDOW])
-            basic = torch.cat([start, basic[:, WINDOW:]], dim=1)
-        rollout = roll_out(model, self.simulator, self.columns, basic, carried)
-        if pool is not None:
-            pool.keep(rollout.window, index.shape[1] - WINDOW)
+        blind = torch.from_numpy(rng.random(len(index)) < config.telemetry_dropout)
+        if bool(blind.any()):
+            bare = self.columns.without_telemetry(basic, model.mean)
+            basic = torch.where(blind[:, None, None], bare, basic)
+        rollout = roll_out(model, self.simulator, self.columns, basic)
         estimates = model.estimates(rollout.latent, None)
         labels = self.labels(index[:, WINDOW - 1 : -1])
         result = {

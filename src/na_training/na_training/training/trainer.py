@@ -132,9 +132,7 @@ class Trainer:
                 losses = self._heads().losses(model, rng)
             else:
                 rollouts = state.step % config.rollout_every == 0
-                losses = self.objective.losses(
-                    model, rng, horizon, rollouts=rollouts, progress=within
-                )
+                losses = self.objective.losses(model, rng, horizon, rollouts=rollouts)
             total, norm, applied = take_step(model, self.optimizer, losses, config.gradient_clip)
             state.skipped += not applied
             if applied:
@@ -222,7 +220,6 @@ class Trainer:
                 "seconds": state.seconds,
                 "skipped": state.skipped,
                 "heads_entered": self._heads_entered,
-                "rollouts": self.objective.pool.state() if self.objective.pool else None,
                 "history": json.dumps(state.history),
                 "config": self.config.to_yaml(),
                 "context": json.dumps(self.bundle.context()),
@@ -243,9 +240,6 @@ class Trainer:
         self.average = {k: v.clone() for k, v in state["average"].items()}
         self.optimizer.load_state_dict(state["optimizer"])
         self._heads_entered = bool(state["heads_entered"])
-        if state["rollouts"] is not None:
-            batch, _, columns = state["rollouts"]["window"].shape
-            self.objective.carried(batch, columns).load(state["rollouts"])
         self.progress = Progress(
             int(state["step"]),
             float(state["seconds"]),
