@@ -31,7 +31,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--eight-bit", action="store_true", help="with --stream: its large weights in 8 bits"
     )
     parser.add_argument(
-        "--results", type=Path, metavar="FILE", help="JSON of ./na eval, quoted in the card"
+        "--results",
+        type=Path,
+        nargs="*",
+        default=[],
+        metavar="FILE",
+        help="JSON files of ./na eval, quoted in the card under their names",
     )
 
 

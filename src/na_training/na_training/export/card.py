@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ LIMITS = """- The effort is a surrogate: what this simulator needs to reproduce 
 
 
 def write_card(
-    bundle: Bundle, path: Path, parity: Mapping[str, float], results: Path | None = None
+    bundle: Bundle, path: Path, parity: Mapping[str, float], results: Sequence[Path] = ()
 ) -> Path:
     """Write NAME.md beside NAME.onnx; returns its path.
 
@@ -32,7 +32,7 @@ def write_card(
         bundle: the model.
         path: the ONNX file, already written.
         parity: differences between torch and ONNX, and the size in bytes.
-        results: JSON file of an evaluation to quote.
+        results: JSON files of evaluations to quote, each under its name.
     """
     provenance = bundle.provenance
     lines = [
@@ -52,15 +52,20 @@ def write_card(
         "",
         "## Data and training",
         "",
-        *(f"- {key.replace('_', ' ')}: `{value}`" for key, value in provenance.items()),
+        *(f"- {key.replace('_', ' ')}: `{_text(value)}`" for key, value in provenance.items()),
         "",
     ]
-    if results is not None:
-        lines += ["## Results", "", *_results(json.loads(results.read_text(encoding="utf-8"))), ""]
+    for file in results:
+        figures = json.loads(file.read_text(encoding="utf-8"))
+        lines += [f"## Results: {file.stem}", "", *_results(figures), ""]
     lines += ["## Limits", "", LIMITS]
     card = path.with_suffix(".md")
     write_atomically(card, "\n".join(lines).encode())
     return card
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value) if isinstance(value, (dict, list)) else str(value)
 
 
 def _results(figures: Mapping[str, Any]) -> list[str]:

@@ -141,6 +141,15 @@ class TrainConfig:
         """The same settings with some replaced; None leaves one as it is."""
         return replace(self, **{key: v for key, v in changes.items() if v is not None})
 
+    def differences(self) -> dict[str, Any]:
+        """Settings that are not the defaults, as JSON values."""
+        default = asdict(type(self)())
+        return {
+            key: list(value) if isinstance(value, tuple) else value
+            for key, value in asdict(self).items()
+            if value != default[key]
+        }
+
     def to_yaml(self) -> str:
         """All settings with their meaning, ready to be read again."""
         lines = ["# Every setting of this run."]

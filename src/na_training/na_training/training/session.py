@@ -107,7 +107,8 @@ def prepare(
         "mean_label": _mean_label(store),
         "seed": config.seed,
         "command": command,
-        "init": init.name if init is not None else "",
+        "settings": config.differences(),
+        "earlier_stage": _stage(start),
     }
     simulator = make_simulator(
         config.backend, spec, dt, clip_gradient=config.clip_gradient, compiled=False
@@ -128,6 +129,14 @@ def prepare(
     }
     (out / SPLITS_FILE).write_text(json.dumps(splits, indent=1) + "\n", encoding="utf-8")
     return trainer
+
+
+def _stage(start: Bundle | None) -> dict[str, Any]:
+    """How the run that this one starts from was made; empty when there is none."""
+    if start is None:
+        return {}
+    keys = ("command", "settings", "seed", "training_data", "training_seconds", "earlier_stage")
+    return {key: start.provenance[key] for key in keys if start.provenance.get(key)}
 
 
 def _mean_label(store: Store) -> list[float]:
