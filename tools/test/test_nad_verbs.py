@@ -47,10 +47,12 @@ def test_reserved_seed_is_refused_with_exit_code_2(
     assert "kept for independent checks" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("form", ["bag", "npz"])
 def test_existing_episode_is_not_overwritten(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["generate", "--out", str(tmp_path), "--categories", "adapt", "--minutes", "0.1"]
+    words += ["--format", form]
     assert nad.run(parse(nad, words)) == 0
     assert nad.run(parse(nad, words)) == 2
     assert "exists" in capsys.readouterr().err

@@ -84,7 +84,7 @@ def _generate(arguments: argparse.Namespace) -> int:
     )
     try:
         entries, wall = timed(request, _progress)
-    except (ValueError, NadError) as error:
+    except (ValueError, FileExistsError, NadError) as error:
         print(f"./na nad generate: {error}", file=sys.stderr)
         return 2
     lines = accounting(entries)

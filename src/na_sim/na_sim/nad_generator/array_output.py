@@ -37,11 +37,15 @@ def write_arrays(
     """Write `<folder>/<name>.npz` and `<folder>/truth/<name>.npz`; returns the first.
 
     The first holds the arrays of Recording (SI, NaN if unmeasured), `names` and `info` (JSON of
-    EpisodeInfo); no pickles.
+    EpisodeInfo); no pickles. Raises FileExistsError rather than lose an episode.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    info = json.dumps(asdict(episode_info(robot, recording, rate, calibration_hash)))
     path = folder / f"{recording.plan.name}.npz"
+    if path.exists():
+        raise FileExistsError(
+            f"{path} exists and is not overwritten; give another seed or arm another --out"
+        )
+    info = json.dumps(asdict(episode_info(robot, recording, rate, calibration_hash)))
     about = {"names": np.array(robot.names), "info": np.array(info)}
     save_arrays(path, {**about, **recording.arrays()})
     truth = folder / "truth"

@@ -16,14 +16,15 @@ from torch import Tensor
 from na_core.features import PhysicsFeatures, make_feature_set
 from na_training.data import Episode, Store, build_store
 from na_training.data.motor_fit import fit_motor
-from na_training.model import WINDOW, Estimates
+from na_training.model import WINDOW
 from na_training.training.bundle import Bundle
 from na_training.training.config import TrainConfig
-from na_training.training.loss import Labels, estimate_losses
+from na_training.training.heads_only import HeadsObjective
 from na_training.training.step import take_step
 
-PIECE = 32
-BATCH = 24
+BATCH = 2048
+"""Ticks of each arm per update."""
+DROPOUT = 0.15
 RATE = 5e-4
 HELD_SHARE = 0.25
 """Part of every recording, at its end, that only the guard sees."""
@@ -95,7 +96,7 @@ def adapt(
         # The old arm keeps its own motor constants: calibration belongs to the arm.
         kept, reference = _divide(reference)
         stores.append(build_store(kept, bundle.features))
-    _fit(new, bundle, stores, minutes, steps, seed, clock)
+    _fit(new, stores, minutes, steps, seed, clock)
     figures: dict[str, tuple[float, float]] = {}
     before = _judge(bundle, build_store(held, bundle.features))
     after = _judge(new, build_store(held, new.features))
@@ -163,15 +164,17 @@ def _divide(episodes: Sequence[Episode]) -> tuple[list[Episode], list[Episode]]:
 
 def _fit(
     new: Bundle,
-    old: Bundle,
     stores: Sequence[Store],
     minutes: float,
     steps: int | None,
     seed: int,
     clock: Callable[[], float],
 ) -> None:
-    model, config = new.model, TrainConfig()
-    samplers = [store.sampler(WINDOW - 1 + PIECE) for store in stores]
+    """Train the force and gate heads on single ticks; the encoder is computed once."""
+    model = new.model
+    config = TrainConfig(heads_batch=BATCH, heads_dropout=DROPOUT)
+    start, step = clock(), 0
+    objectives = [HeadsObjective(config, store, model) for store in stores]
     chosen = []
     anchors: dict[str, Tensor] = {}
     for name, parameter in model.named_parameters():
@@ -179,8 +182,9 @@ def _fit(
         if parameter.requires_grad:
             chosen.append(parameter)
             anchors[name] = parameter.detach().clone()
+    model.heads.dropout = DROPOUT
+    model.train()
     optimizer = torch.optim.AdamW(chosen, lr=RATE, weight_decay=0.0)
-    start, step = clock(), 0
     while True:
         share = step / steps if steps else (clock() - start) / (60.0 * minutes)
         if share >= 1.0:
@@ -188,19 +192,12 @@ def _fit(
         for group in optimizer.param_groups:
             group["lr"] = RATE * (1.0 - share) + 1e-6
         rng = np.random.default_rng([seed, step])
-        losses: dict[str, Tensor] = {}
-        for number, (store, sampler) in enumerate(zip(stores, samplers, strict=True)):
-            index = sampler.draw(rng, BATCH)
-            outputs = model.sequence(torch.from_numpy(store.features[index]))
-            at = index[:, WINDOW - 1 :]
-            labels = Labels(
-                torch.from_numpy(store.force[at]),
-                torch.from_numpy(store.contact[at]),
-                torch.from_numpy(store.restricted[at]),
-            )
-            for name, value in estimate_losses(Estimates(*outputs[1:]), labels, config).items():
-                if name != "condition":
-                    losses[f"{number}/{name}"] = value
+        losses = {
+            f"{number}/{name}": value
+            for number, objective in enumerate(objectives)
+            for name, value in objective.losses(model, rng).items()
+            if not name.endswith("condition")
+        }
         pull = [
             ((p - anchors[name]) ** 2).sum() / (anchors[name] ** 2).sum().clamp(min=1e-3)
             for name, p in model.named_parameters()
