@@ -251,6 +251,23 @@ def test_damaged_checkpoints_are_named(tmp_path: Path) -> None:
         checkpoint.load(tmp_path)
 
 
+def test_the_heads_of_the_best_validation_are_kept(episodes, tmp_path: Path) -> None:
+    """Heads overfit where there are few presses; the last weights are then not the best."""
+    trainer = trainer_for(episodes, tmp_path / "run", 40, config={"heads_share": 0.6})
+    seen: list[torch.Tensor] = []
+
+    def judge(bundle, *, rollouts: bool = True) -> dict[str, float]:
+        seen.append(bundle.model.heads.force[0].weight.detach().clone())
+        return {"force_contact": [0.5, 0.3, 0.2, 0.4][min(len(seen), 4) - 1], "force_free": 0.1}
+
+    trainer.judge = judge
+    trainer.run()
+    assert len(seen) > 5
+    kept = load_run(tmp_path / "run", SPEC).model.heads.force[0].weight
+    assert torch.equal(kept, seen[2])
+    assert not torch.equal(kept, seen[3])
+
+
 def test_simulated_states_keep_full_precision_in_mixed_runs() -> None:
     """A position rounded to bfloat16 spoils goal − q by up to 0.2 deg."""
     columns = BasicColumns(SPEC.n)

@@ -22,7 +22,9 @@ from na_training.training.log import RunLog
 from na_training.training.step import Objective, take_step
 
 Clock = Callable[[], float]
-Judge = Callable[[Bundle], dict[str, float]]
+Judge = Callable[..., dict[str, float]]
+LOOKS = 12
+"""How often the part on the heads alone is validated; its best weights are kept."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,8 @@ class Progress:
     seconds: float = 0.0
     skipped: int = 0
     ticks: int = 0
+    best: float = math.inf
+    looked: int = -1
     history: list[dict[str, float]] = field(default_factory=list)
 
 
@@ -97,6 +101,7 @@ class Trainer:
                 parameter.requires_grad_(name.startswith("heads.effort."))
         self._heads_objective: HeadsObjective | None = None
         self._heads_entered = False
+        self._best: dict[str, torch.Tensor] | None = None
         decayed = [p for p in bundle.model.parameters() if p.dim() > 1]
         plain = [p for p in bundle.model.parameters() if p.dim() <= 1]
         self.optimizer = torch.optim.AdamW(
@@ -144,12 +149,25 @@ class Trainer:
                 values = {name: float(value.detach()) for name, value in losses.items()}
                 log.scalars(state.step, {**values, "total": total, "gradient_norm": norm})
             log.line(state.step, state.seconds, share, horizon, total, state.skipped)
-            if self.judge is not None and state.seconds - judged >= self.judge_seconds:
+            if alone and self.judge is not None and int(within * LOOKS) > state.looked:
+                # By share of the run and not by the clock: a resumed run looks at the same updates.
+                if state.looked >= 0:
+                    self._keep_best(self._judge(log, rollouts=False))
+                    state.seconds = before + self.clock() - start
+                state.looked = int(within * LOOKS)
+            elif (
+                not alone
+                and self.judge is not None
+                and state.seconds - judged >= self.judge_seconds
+            ):
                 self._judge(log)
                 judged = state.seconds = before + self.clock() - start
             if now - last >= config.checkpoint_seconds:
                 self.save()
                 last = now
+        if self._best is not None and self.judge is not None:
+            self._keep_best(self._judge(log, rollouts=False))
+            self.average = {k: v.clone() for k, v in self._best.items()}
         if self.judge is not None:
             self._judge(log)
         self.save()
@@ -190,20 +208,30 @@ class Trainer:
                 else:
                     kept.copy_(value)
 
-    def _judge(self, log: RunLog) -> None:
-        if self.judge is None:
-            return
+    def _keep_best(self, point: dict[str, float]) -> None:
+        """Remember the averaged weights when their force error is the smallest so far."""
+        score = point["force_contact"] + point["force_free"]
+        if score < self.progress.best:
+            self.progress.best = score
+            self._best = {k: v.detach().clone() for k, v in self.average.items()}
+
+    def _judge(self, log: RunLog, *, rollouts: bool = True) -> dict[str, float]:
+        """Validate the averaged weights and log the figures."""
+        assert self.judge is not None
         model = self.bundle.model
         trained = {k: v.detach().clone() for k, v in model.state_dict().items()}
         model.load_state_dict(self.average)
         model.eval()
         with torch.no_grad():
-            figures = self.judge(self.bundle)
+            figures = (
+                self.judge(self.bundle) if rollouts else self.judge(self.bundle, rollouts=False)
+            )
         model.load_state_dict(trained)
         model.train()
         point = {"step": float(self.progress.step), "seconds": self.progress.seconds, **figures}
         self.progress.history.append(point)
         log.judged(self.progress.step, point)
+        return point
 
     # ----------------------------------------------------------- checkpoints
 
@@ -220,6 +248,9 @@ class Trainer:
                 "seconds": state.seconds,
                 "skipped": state.skipped,
                 "heads_entered": self._heads_entered,
+                "best": self._best,
+                "best_score": state.best,
+                "looked": state.looked,
                 "history": json.dumps(state.history),
                 "config": self.config.to_yaml(),
                 "context": json.dumps(self.bundle.context()),
@@ -240,9 +271,12 @@ class Trainer:
         self.average = {k: v.clone() for k, v in state["average"].items()}
         self.optimizer.load_state_dict(state["optimizer"])
         self._heads_entered = bool(state["heads_entered"])
+        self._best = state.get("best")
         self.progress = Progress(
             int(state["step"]),
             float(state["seconds"]),
             int(state["skipped"]),
+            best=float(state.get("best_score", math.inf)),
+            looked=int(state.get("looked", -1)),
             history=json.loads(state["history"]),
         )
