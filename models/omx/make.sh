@@ -14,13 +14,13 @@ generate "$out/c" --categories force_labelled,holds --minutes 600 --seed 21
 generate "$out/d" --categories force_labelled --tasks push --minutes 800 --seed 22
 for arm in 2 3 4 5 6 7; do
     generate "$out/e$arm" --arm "$arm" --categories training --minutes 60 --seed "3$arm"
-    generate "$out/e$arm" --arm "$arm" --categories force_labelled --tasks push --minutes 40 --seed "4$arm"
+    generate "$out/g$arm" --arm "$arm" --categories force_labelled --tasks push --minutes 40 --seed "4$arm"
 done
 generate "$out/f" --categories condition --minutes 240 --seed 23
 
 ./na train --data "$out/a" --out "$out/encoder" --config models/omx/encoder.yaml --minutes 16 \
     --cache "$out/cache"
-./na train --data "$out"/{a,b,c,d,e?,f} --out "$out/heads" --config models/omx/heads.yaml \
+./na train --data "$out"/{a,b,c,d,e?,f,g?} --out "$out/heads" --config models/omx/heads.yaml \
     --init "$out/encoder" --minutes 30 --cache "$out/cache"
 
 # Gate thresholds and scale of the variance from recordings that were not trained on; results on others.
