@@ -21,7 +21,7 @@ generate "$out/f" --categories condition --minutes 240 --seed 23
 ./na train --data "$out/a" --out "$out/encoder" --config models/omx/encoder.yaml --minutes 16 \
     --cache "$out/cache"
 ./na train --data "$out"/{a,b,c,d,e?,f,g?} --out "$out/heads" --config models/omx/heads.yaml \
-    --init "$out/encoder" --minutes 30 --cache "$out/cache"
+    --init "$out/encoder" --minutes 28 --cache "$out/cache"
 
 # Gate thresholds and scale of the variance from recordings that were not trained on; results on others.
 generate "$out/thresholds" --categories training --minutes 60 --seed 13

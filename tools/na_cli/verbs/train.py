@@ -101,6 +101,7 @@ def _train(arguments: argparse.Namespace) -> int:
         cache=arguments.cache,
         command="./na " + shlex.join(sys.argv[1:]),
     )
+    del episodes  # the trainer has its own arrays; large sets need the memory
     print(f"model {config.model}: {trainer.bundle.model.parameters_count:,} parameters", flush=True)
     trainer.run()
     print(f"run: {arguments.out}; evaluate with ./na eval --model {arguments.out} --data DIR")

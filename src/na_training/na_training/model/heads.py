@@ -122,12 +122,14 @@ class Heads(nn.Module):  # type: ignore[misc]
             else:
                 side = self._through(self.side, scaled)
             shared = torch.cat([latent, side], dim=-1)
-        force = self._through(self.force, shared)
-        gate = self._through(self.gate, shared)
+        # Products of an output with forces in newtons are taken in full precision.
+        full = self.gate[0].weight.dtype
+        force = self._through(self.force, shared).to(full)
+        gate = self._through(self.gate, shared).to(full)
         if self.has_extras:
             force, effort = force[..., :3], force[..., 3:]
             if raw is not None and scaled is not None:
-                effort = effort + self.linear(scaled)
+                effort = effort + self.linear(scaled).to(full)
                 inverse = raw.index_select(-1, self.map_index)
                 inverse = inverse.unflatten(-1, (3, self.joints))
                 force = force + (inverse * effort[..., None, :]).sum(-1)

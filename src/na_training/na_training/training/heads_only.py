@@ -12,10 +12,12 @@ from na_training.data import DataError, Store
 from na_training.model import WINDOW, Actuator
 from na_training.training.config import TrainConfig
 from na_training.training.loss import Labels, estimate_losses
+from na_training.training.step import mixed_precision
 
 FROZEN = ("encoder.", "heads.effort.")
 """Weights that this part leaves alone: the closed loop stays as it was."""
-CHUNK = 1024
+PIECE, PIECES = 56, 32
+"""Ticks of a piece, and pieces at once, while latents are computed."""
 ABSENT_SHARE = 0.15
 """Part of each batch whose memory features are hidden, as they are in a rollout."""
 
@@ -32,7 +34,8 @@ class HeadsObjective:
     def __init__(self, config: TrainConfig, store: Store, model: Actuator) -> None:
         self.config = config
         self.store = store
-        self.latent = latents_of(model, store)
+        self.mixed = mixed_precision(config.precision)
+        self.latent = latents_of(model, store, mixed=self.mixed)
         given = config.category_weights
         names = sorted({run.kind(given) for run in store.runs if run.length >= WINDOW})
         weights = np.array([max(given.get(name, 1.0), 0.0) for name in names])
@@ -63,6 +66,11 @@ class HeadsObjective:
 
     def losses(self, model: Actuator, rng: np.random.Generator) -> dict[str, Tensor]:
         """Weighted losses by name."""
+        with torch.autocast("cpu", torch.bfloat16, enabled=self.mixed):
+            losses = self._losses(model, rng)
+        return {name: value.float() for name, value in losses.items()}
+
+    def _losses(self, model: Actuator, rng: np.random.Generator) -> dict[str, Tensor]:
         index = self.draw(rng, self.config.heads_batch)
         if self.config.heads_dropout:
             torch.manual_seed(int(rng.integers(2**31)))  # so that a resumed run drops the same
@@ -90,17 +98,30 @@ def _named(prefix: str, losses: dict[str, Tensor]) -> dict[str, Tensor]:
     return {f"{prefix}/{name}": value for name, value in losses.items()}
 
 
-def latents_of(model: Actuator, store: Store) -> NDArray[np.float16]:
-    """Latents (N, width) of every tick with a full window; the others stay zero."""
+def latents_of(model: Actuator, store: Store, *, mixed: bool = False) -> NDArray[np.float16]:
+    """Latents (N, width) of every tick with a full window; the others stay zero.
+
+    `mixed` computes the attention in bfloat16, whose error of 0.2 % is that of keeping float16;
+    features are embedded in full precision.
+    """
     out = np.zeros((len(store), model.encoder.width), dtype=np.float16)
     cut = model.layout.basic
+    # Attention over a piece costs its length squared: short pieces, many at once.
+    runs = [run for run in store.runs if run.length >= WINDOW]
+    firsts = [np.arange(run.start, run.stop - WINDOW + 1, PIECE) for run in runs]
+    starts = np.concatenate(firsts)
+    stops = np.repeat([run.stop for run in runs], [len(first) for first in firsts])
+    within = np.arange(PIECE + WINDOW - 1)
     with torch.no_grad():
-        for run in store.runs:
-            for first in range(run.start, run.stop - WINDOW + 1, CHUNK):
-                stop = min(first + CHUNK + WINDOW - 1, run.stop)
-                rows = torch.from_numpy(np.array(store.features[first:stop, :cut]))
-                latent = model.encoder.latents(model.token(rows[None]))[0]
-                out[first + WINDOW - 1 : stop] = latent.numpy()
+        for at in range(0, len(starts), PIECES):
+            ticks, stop = starts[at : at + PIECES, None] + within, stops[at : at + PIECES, None]
+            rows = store.features[np.minimum(ticks, stop - 1)][..., :cut]
+            token = model.token(torch.from_numpy(rows))
+            with torch.autocast("cpu", torch.bfloat16, enabled=mixed):
+                latent = model.encoder.latents(token).float().numpy()
+            full = ticks[:, WINDOW - 1 :]
+            whole = full < stop
+            out[full[whole]] = latent[whole]
     return out
 
 
