@@ -37,7 +37,7 @@ def test_an_empty_file_means_every_default(tmp_path: Path) -> None:
         ("horizons: [8]", "expected 1 numbers, one per horizon"),
         ("horizon_shares: [0.1, 0.1, 0.1, 0.1, 0.1]", "sum to 1"),
         ("category_weights: {holds: -1}", "category_weights"),
-        ("{measured_batch: 0, rollout_every: 2}", "expected 1 while measured_batch is 0"),
+        ("{measured_batch: 0}", "expected 1 while measured_batch is 0"),
         ("- a list", "holds list, expected a mapping"),
         ("a: [", "cannot be read as YAML"),
     ],

@@ -61,12 +61,12 @@ class TrainConfig:
     )
     rollout_batch: int = _number(64, 1, 4096, "rollouts per update")
     rollout_ticks: int = _number(2048, 1, 10**7, "at most so many rollout ticks per update")
-    rollout_every: int = _number(1, 1, 1000, "updates per update that contains rollouts")
-    measured_batch: int = _number(16, 0, 4096, "pieces on measured states per update")
+    rollout_every: int = _number(2, 1, 1000, "updates per update that contains rollouts")
+    measured_batch: int = _number(64, 0, 4096, "pieces on measured states per update")
     measured_length: int = _number(32, 1, 2000, "length of those pieces [ticks]")
     telemetry_dropout: float = _number(0.1, 0.0, 1.0, "part of rollouts without telemetry")
 
-    heads_share: float = _number(0.4, 0.0, 1.0, "part of the run, at its end, on the heads alone")
+    heads_share: float = _number(0.3, 0.0, 1.0, "part of the run, at its end, on the heads alone")
     heads_batch: int = _number(4096, 1, 10**6, "single ticks per update in that part")
     heads_dropout: float = _number(
         0.15, 0.0, 0.9, "part of the hidden values of the heads that is dropped in that part"
