@@ -68,9 +68,9 @@ def adapt(
     refit_motor: bool = True,
     clock: Callable[[], float] = time.monotonic,
 ) -> AdaptResult:
-    """Fit the force and gate heads to another arm.
+    """Fit motor constants, then the force and gate heads to another arm.
 
-    The last quarter of every recording is held back. The old model is kept when, on that quarter
+    New motor constants are taken where the old heads do better with them. The last quarter of every recording is held back. The old model is kept when, on that quarter
     or on `reference`, the gate gets worse by more than `GATE_BOUND` or the force without contact
     by more than `FREE_BOUND`, or when nothing got better.
 
@@ -82,15 +82,18 @@ def adapt(
         steps: updates to make instead.
         seed: of the sampling.
         out: where the model in use afterwards is exported to; nothing is written when None.
-        refit_motor: fit the motor constants of physics features to the new arm first.
+        refit_motor: try motor constants of physics features fitted to the new arm.
         clock: monotonic seconds.
     """
     new = copy.deepcopy(bundle)
-    if refit_motor and isinstance(bundle.features, PhysicsFeatures):
-        motor = fit_motor(bundle.spec, episodes)
-        new.features = make_feature_set(bundle.features.name, bundle.spec, bundle.dt, motor)
     trained, held = _divide(episodes)
-    own = build_store(trained, new.features)
+    own = build_store(trained, bundle.features)
+    if refit_motor and isinstance(bundle.features, PhysicsFeatures):
+        motor = fit_motor(bundle.spec, trained)
+        features = make_feature_set(bundle.features.name, bundle.spec, bundle.dt, motor)
+        other = build_store(trained, features)
+        if _score(_judge(new, other)) < _score(_judge(new, own)):
+            own, new.features = other, features
     stores = [own]
     if reference:
         # The old arm keeps its own motor constants: calibration belongs to the arm.
@@ -145,6 +148,11 @@ def refusals(figures: dict[str, tuple[float, float]]) -> list[str]:
     elif after > before and not gate[1] < gate[0]:
         reasons.append(f"neither contact force nor gate of the new arm improved ({before:.3f} N)")
     return reasons
+
+
+def _score(figures: dict[str, float]) -> float:
+    """Sum of the force errors with and without contact [N], where there was any."""
+    return float(np.nansum([figures["contact force"], figures["free force"]]))
 
 
 def _divide(episodes: Sequence[Episode]) -> tuple[list[Episode], list[Episode]]:
