@@ -7,7 +7,7 @@ cd "$(dirname "$0")/../.."
 out=${1:-out/omx_model}
 generate() { ./na nad generate --robot omx --format npz --out "$@"; }
 
-# Training data: 42 hours of the emulated arm 0, and of six other units (2 to 7); never unit 1.
+# Training data: 54 hours, of the emulated arm 0 and (a fifth) of six other units, 2 to 7; never of unit 1.
 generate "$out/a" --categories training --minutes 480 --seed 11
 generate "$out/b" --categories force_labelled --minutes 300 --seed 12
 generate "$out/c" --categories force_labelled,holds --minutes 600 --seed 21
