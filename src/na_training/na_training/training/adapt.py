@@ -70,9 +70,10 @@ def adapt(
 ) -> AdaptResult:
     """Fit motor constants, then the force and gate heads to another arm.
 
-    New motor constants are taken where the old heads do better with them. The last quarter of every recording is held back. The old model is kept when, on that quarter
-    or on `reference`, the gate gets worse by more than `GATE_BOUND` or the force without contact
-    by more than `FREE_BOUND`, or when nothing got better.
+    New motor constants are taken where the old heads do better with them. The last quarter of every
+    recording is held back. The old model is kept when, on that quarter or on `reference`, the gate
+    gets worse by more than `GATE_BOUND` or the force without contact by more than `FREE_BOUND`, or
+    when nothing got better.
 
     Args:
         bundle: the model; not changed.
