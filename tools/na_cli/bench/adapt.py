@@ -31,7 +31,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--after", type=float, default=82.0, help="length of the judgement after it"
     )
     parser.add_argument("--model", type=Path, metavar="FILE.onnx", help="default: the committed")
-    parser.add_argument("--unit", type=int, default=3, help="which arm; 0 is the one of training")
+    parser.add_argument(
+        "--unit", type=int, default=8, help="which arm; 0 and 2 to 7 were trained on (default 8)"
+    )
     parser.add_argument("--seed", type=int, default=0, help="of the operator")
 
 
