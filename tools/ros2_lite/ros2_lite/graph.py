@@ -42,11 +42,29 @@ class Graph:
         self.node = node
         self.spin_time = spin_time
         self._executor = executor
+        self._signal: int | None = None
+
+    def end(self, signum: int, _: object) -> None:
+        """Signal handler: the next turn of `spin` ends the command.
+
+        An exception out of the handler itself may come up inside a destructor or a callback of
+        rclpy, where it is lost; the second signal does raise, in case nothing is spinning.
+        """
+        if self._signal is not None:
+            raise KeyboardInterrupt
+        self._signal = signum
+
+    def _heed(self) -> None:
+        if self._signal == signal.SIGINT:
+            raise KeyboardInterrupt
+        if self._signal is not None:
+            sys.exit(128 + self._signal)
 
     def spin(self, condition: Callable[[], object], seconds: float | None = None) -> bool:
         """Spin until the condition holds; False where it does not within `seconds`."""
         end = None if seconds is None else time.monotonic() + seconds
         while not condition():
+            self._heed()
             if end is not None and time.monotonic() >= end:
                 return False
             self._executor.spin_once(timeout_sec=STEP)
@@ -60,7 +78,8 @@ class Graph:
             now = (self.topics(hidden=True), self.services(hidden=True), self.nodes(hidden=True))
             if now != last[0]:
                 last[:] = [now, time.monotonic()]
-            return len(now[2]) > 1 and time.monotonic() - float(last[1]) >= SETTLED
+            # A node is known before its services are, and nearly every node has some.
+            return len(now[2]) > 1 and bool(now[1]) and time.monotonic() - float(last[1]) >= SETTLED
 
         self.spin(unchanged, self.spin_time)
 
@@ -135,17 +154,21 @@ def absolute(name: str) -> str:
 @contextlib.contextmanager
 def graph(args: argparse.Namespace) -> Iterator[Graph]:
     """Join the ROS graph; SIGINT and SIGTERM leave it in good order."""
-    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     executor = SingleThreadedExecutor()
+    before: dict[int, Any] = {}
     try:
         node = rclpy.create_node(
             f"_ros2_lite_{os.getpid()}", start_parameter_services=False, enable_rosout=False
         )
         executor.add_node(node)
-        yield Graph(node, executor, args.spin_time)
+        found = Graph(node, executor, args.spin_time)
+        for signum in (signal.SIGINT, signal.SIGTERM):
+            before[signum] = signal.signal(signum, found.end)
+        yield found
         node.destroy_node()
     finally:
         executor.shutdown(timeout_sec=0.5)
         rclpy.try_shutdown()
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
