@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # How models/omx/omx.onnx was made: generate, train in two stages, set thresholds, evaluate.
-# About an hour and a half on two cores; 20 GB of disk below OUT (default out/omx_model).
+# The steps were run one by one and not yet as this script in one go. Expect an hour and a half on two cores,
+# 16 GB of memory for stage two and 20 GB of disk below OUT (default out/omx_model).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 out=${1:-out/omx_model}

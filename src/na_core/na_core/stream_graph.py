@@ -311,7 +311,12 @@ class _Builder:
 
     def _among_all(self, weight: Array) -> Array:
         """Columns for all features (…, F), put where they lie in `scaled_all`."""
-        cut = self.network.basic
+        cut, size = self.network.basic, len(self.network.features)
+        if weight.shape[1] != size:
+            raise StreamGraphError(
+                f"network {self.network.name}: a weight of its side branch reads {weight.shape[1]} "
+                f"features, expected all {size}; export the model again"
+            )
         gap = np.zeros((len(weight), self.row - cut))
         return np.column_stack([weight[:, :cut], gap, weight[:, cut:]])
 

@@ -207,3 +207,11 @@ def test_memory_features_without_a_force_map_are_refused() -> None:
     other = QueryNetwork(net.weights, HEADS, 8.0, names, BASIC, JOINTS)
     with pytest.raises(StreamGraphError, match="lack a column of the force map"):
         stream_graph(other)
+
+
+def test_a_side_branch_of_memory_features_alone_is_refused() -> None:
+    """As exported before the branch read all features."""
+    net = network(True)
+    narrow = {**net.weights, "heads.side.0.weight": net.weights["heads.side.0.weight"][:, BASIC:]}
+    with pytest.raises(StreamGraphError, match="expected all"):
+        stream_graph(QueryNetwork(narrow, HEADS, 8.0, net.features, BASIC, JOINTS))
