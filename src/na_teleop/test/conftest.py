@@ -7,6 +7,7 @@ in real time.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +28,8 @@ from na_sim.wire.testing import FakeClock
 from na_sim.wire.wire_faults import Transmission, WireFaults
 from na_teleop.buses.dynamixel import DynamixelBus, DynamixelOptions
 from na_teleop.buses.feetech import FeetechBus, FeetechOptions
+
+sys.path.insert(0, str(Path(__file__).parent))  # tests import the rig beside them
 
 TORQUE_ENABLE = 64
 FEETECH_TORQUE_ENABLE = 40
