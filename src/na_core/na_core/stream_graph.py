@@ -323,11 +323,12 @@ class _Builder:
     def _fuse(self, extras: str) -> None:
         """force = direct + P τ + gate · physics, the last two as [P, physics] times [τ, gate]."""
         names = self.network.features[self.network.basic :]
+        physics = "force_link" if "force_link.x" in names else "force_slow"
         try:
             columns = [
                 [
                     *(names.index(f"force_map.{axis}.{joint}") for joint in self.network.joints),
-                    names.index(f"force_slow.{axis}"),
+                    names.index(f"{physics}.{axis}"),
                 ]
                 for axis in "xyz"
             ]

@@ -178,3 +178,15 @@ def test_arrays_of_other_shapes_are_refused() -> None:
             voltage=np.zeros((2, 5)),
             temperature=np.zeros((2, 5)),
         )
+
+
+def test_a_hysteresis_rule_needs_its_gears_and_its_version() -> None:
+    """Models made before the gear observer would read other columns than they were trained on."""
+    rule = make_feature_set("hysteresis", SPEC, DT).rule()
+    with pytest.raises(FeatureError, match="'gears' is required"):
+        feature_set_from_rule({key: v for key, v in rule.items() if key != "gears"}, SPEC)
+    with pytest.raises(FeatureError, match="version is 1, expected 2"):
+        feature_set_from_rule({**rule, "version": 1}, SPEC)
+    few = {name: values[:4] for name, values in rule["gears"].items()}
+    with pytest.raises(FeatureError, match="gears of 4 joints, expected 5"):
+        feature_set_from_rule({**rule, "gears": few}, SPEC)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs torch: requirements/train.txt")
 
+from planted_gears import planted_gears, planted_motor, pushed_episode  # noqa: E402
 from toy_data import DT, SPEC, toy_set  # noqa: E402
 
 from na_core.features import make_feature_set  # noqa: E402
@@ -61,7 +63,7 @@ def test_the_guard_keeps_the_old_model_when_labels_are_wrong(bundle: Bundle) -> 
         )
         for e in toy_set(4, length=200)
     ]
-    result = adapt(bundle, wrong, toy_set(4, length=120), steps=40, refit_motor=False)
+    result = adapt(bundle, wrong, toy_set(4, length=120), steps=40, refit=False)
     assert not result.accepted and result.bundle is bundle
     assert any("reference" in reason for reason in result.reasons)
 
@@ -95,11 +97,31 @@ def test_bounds_of_the_guard(figures: dict[str, tuple[float, float]], words: str
     assert (not reasons) if words is None else any(words in reason for reason in reasons)
 
 
+def test_constants_of_a_stiffer_arm_are_found_and_taken(bundle: Bundle) -> None:
+    """Half as much friction again: with its own gears the same network finds the force."""
+    pushed = [pushed_episode(seed, planted_gears(1.5), 700) for seed in range(3)]
+    model = copy.deepcopy(bundle.model)
+    with torch.no_grad():
+        # The gate is open and nothing is added: the force is that of the gears.
+        model.heads.gate[-1].bias.fill_(4.0)
+        for parameter in model.heads.force[-1].parameters():
+            parameter.zero_()
+    first = make_feature_set("hysteresis", SPEC, DT, planted_motor(), planted_gears())
+    old = replace(bundle, model=model, features=first)
+    result = adapt(old, pushed, steps=1)
+    before, after = result.figures["new arm: contact force"]
+    assert result.accepted and result.what in ("constants", "all") and after < 0.9 * before
+    assert old.features is first
+    share = result.bundle.features.gears.load_share[1:3]
+    assert (share > 1.15 * first.gears.load_share[1:3]).all()
+    assert result.bundle.provenance["adapted"] == result.what
+
+
 def test_ticks_between_two_pauses_are_left_out(bundle: Bundle) -> None:
     """A live recording has pauses; a piece of a few ticks once ended adaptation with IndexError."""
     episodes = [
         replace(e, segments=np.array([[0, 1], [1, 5], [5, 150], [150, 152], [152, 200]]))
         for e in other_arm()
     ]
-    result = adapt(bundle, episodes, steps=2, refit_motor=False)
+    result = adapt(bundle, episodes, steps=2, refit=False)
     assert np.isfinite(result.figures["new arm: contact force"][0])

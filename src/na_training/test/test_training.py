@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -18,7 +19,8 @@ torch = pytest.importorskip("torch", reason="needs torch: requirements/train.txt
 
 from toy_data import SPEC, toy_set  # noqa: E402
 
-from na_training.training import checkpoint  # noqa: E402
+from na_training.data import build_store  # noqa: E402
+from na_training.training import checkpoint, heads_only  # noqa: E402
 from na_training.training.bundle import load_run  # noqa: E402
 from na_training.training.config import TrainConfig  # noqa: E402
 from na_training.training.heads_only import HeadsObjective  # noqa: E402
@@ -127,6 +129,43 @@ def test_the_last_part_trains_heads_on_the_latents_of_the_windows(episodes, tmp_
         np.testing.assert_allclose(heads.latent[tick], latent, atol=2e-3, rtol=2e-3)
     inside = [any(r.start + 8 <= tick < r.stop for r in store.runs) for tick in drawn]
     assert all(inside)
+
+
+def test_latents_in_a_cache_are_computed_once_per_encoder(
+    episodes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trainer = trainer_for(episodes, tmp_path / "run", 1)
+    model, features = trainer.bundle.model, trainer.bundle.features
+    store = build_store(episodes, features, tmp_path / "cache")
+    first = heads_only.kept_latents(model, store)
+    np.testing.assert_array_equal(first, heads_only.latents_of(model, store))
+    with monkeypatch.context() as patch:
+        patch.setattr(heads_only, "latents_of", None)
+        again = build_store(episodes, features, tmp_path / "cache")
+        np.testing.assert_array_equal(heads_only.kept_latents(model, again), first)
+    with torch.no_grad():
+        model.encoder.embed.weight += 0.1
+    other = heads_only.kept_latents(model, store)
+    assert not np.array_equal(other, first)
+    np.testing.assert_array_equal(other, heads_only.latents_of(model, store))
+    assert not list(store.folder.glob("*.[0-9]*")), "a file that was written aside is left"
+
+
+def test_another_unit_enters_with_both_constants(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("na_training.data.calibrate.OWN_SECONDS", 5.0)
+    own = [replace(episode, unit="a") for episode in toy_set(6)]
+    other = [replace(e, unit="b", name=f"b-{e.name}") for e in toy_set(4)]
+    twice = trainer_for([*own, *other], tmp_path / "twice", 1).objective.store
+    config = {"own_constants": "no"}
+    once = trainer_for([*own, *other], tmp_path / "once", 1, config=config).objective.store
+    split = json.loads((tmp_path / "twice" / "splits.json").read_text())
+    extra = [e for e in other if e.name in split["training"]]
+    assert len(twice) == len(once) + sum(e.length for e in extra)
+    np.testing.assert_array_equal(twice.features[: len(once)], once.features)
+    provenance = trainer_for(own, tmp_path / "alone", 1).bundle.provenance
+    assert provenance["other_units"] == 0
 
 
 def test_kill_9_leaves_a_checkpoint_that_resumes(tmp_path: Path) -> None:

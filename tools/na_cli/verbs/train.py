@@ -133,5 +133,11 @@ def _adapt(arguments: argparse.Namespace) -> int:
     print_table("adaptation", ["figure", "before", "after"], rows)
     for reason in result.reasons:
         print(f"guard: {reason}")
-    print(f"{'adapted model' if result.accepted else 'kept the old model'}: {arguments.out}")
+    changed = {
+        "constants": "constants of the arm",
+        "heads": "heads of force and gate",
+        "all": "constants of the arm and heads",
+    }[result.what]
+    outcome = f"adapted model ({changed})" if result.accepted else "kept the old model"
+    print(f"{outcome}: {arguments.out}")
     return 0 if result.accepted else 1

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from na_core.features.base import FeatureSet, State
 from na_core.features.basic import BasicFeatures
+from na_core.features.gears import GearModel, GearObserver, Variant
 from na_core.features.hysteresis import HysteresisFeatures
 from na_core.features.motor import MotorModel
 from na_core.features.physics import PhysicsFeatures
@@ -24,18 +25,25 @@ __all__ = [
     "BasicFeatures",
     "FeatureError",
     "FeatureSet",
+    "GearModel",
+    "GearObserver",
     "HysteresisFeatures",
     "MotorModel",
     "PhysicsFeatures",
     "State",
     "Ticks",
+    "Variant",
     "feature_set_from_rule",
     "make_feature_set",
 ]
 
 
 def make_feature_set(
-    name: str, spec: RobotSpec, dt: float, motor: MotorModel | None = None
+    name: str,
+    spec: RobotSpec,
+    dt: float,
+    motor: MotorModel | None = None,
+    gears: GearModel | None = None,
 ) -> FeatureSet:
     """Return a new feature set for a robot.
 
@@ -44,6 +52,7 @@ def make_feature_set(
         spec: the robot.
         dt: seconds per tick.
         motor: calibrated constants for the physics sets; published ratings when None.
+        gears: gears and friction for `hysteresis`; guesses from published ratings when None.
 
     Raises:
         FeatureError: no such name.
@@ -52,7 +61,7 @@ def make_feature_set(
         return BasicFeatures(spec.names)
     for kind in (PhysicsFeatures, HysteresisFeatures):
         if name == kind.name:
-            return kind.for_robot(spec, dt, motor)
+            return kind.for_robot(spec, dt, motor, gears)
     raise FeatureError(f"feature set {name!r}, expected one of {', '.join(FEATURE_SETS)}")
 
 

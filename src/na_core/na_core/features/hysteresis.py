@@ -3,13 +3,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from na_core.features.base import Array, State
+from na_core.features.gears import VARIANTS, GearModel, GearObserver
 from na_core.features.memory import average, play
-from na_core.features.physics import AXES, MOVING, PERIOD, PhysicsFeatures, _apply
-from na_core.features.rigid import RigidTerms
-from na_core.features.ticks import Ticks
+from na_core.features.motor import MotorModel
+from na_core.features.physics import AXES, GAINS, MOVING, PERIOD, PhysicsFeatures, _apply
+from na_core.features.rigid import RigidArm, RigidTerms
+from na_core.features.ticks import FeatureError, Ticks
+
+if TYPE_CHECKING:
+    from na_core.robot_spec import RobotSpec
 
 POSITION_RADII = np.deg2rad([0.05, 0.1, 0.2, 0.35, 0.5, 0.8])
 """Radii of the play operators on measured position [servo rad]."""
@@ -23,20 +31,48 @@ MOVED = (0.3, 1.5)
 """Time constants of the residual's averages that run only while a joint moves [s]."""
 COMMAND_SECONDS = 0.3
 """Time constant of the goal's speed [s]."""
+PLACED = ("fitted", "slow")
+"""Variants of the gear observer whose place within the friction band is a feature."""
 
 
 class HysteresisFeatures(PhysicsFeatures):
     """`physics` and, per joint: play operators on position and on motor effort, the static residual
     against its own averages and against its value when the goal last stood still (also as a force),
-    the position against its own then, and the time since; and the momentum residual as it was while
-    the joint last moved, when the sign of friction was known (also as a force).
+    the position against its own then, and the time since; the momentum residual as it was while
+    the joint last moved, when the sign of friction was known (also as a force); and what
+    `GearObserver` finds behind friction: the external effort by each of its variants, the place of
+    two of them within the friction band, and the residual of a momentum observer that is driven by
+    the load it found (also as forces).
 
     Static friction hides the load of a joint at rest; what is left of it shows only against the
     history of small motions, which is longer than a window of nine ticks.
+
+    Args:
+        gears: fitted gears and friction; the others as for `PhysicsFeatures`.
     """
 
     name = "hysteresis"
-    version = 1
+    version = 2
+
+    def __init__(
+        self,
+        arm: RigidArm,
+        joints: Sequence[str],
+        ratio: Array,
+        dt: float,
+        motor: MotorModel,
+        gears: GearModel,
+    ) -> None:
+        super().__init__(arm, joints, ratio, dt, motor)
+        if gears.stiffness.shape != self.ratio.shape:
+            raise FeatureError(
+                f"feature set {self.name}: gears of {len(gears.stiffness)} joints, expected "
+                f"{len(self.ratio)}"
+            )
+        self.gears = gears
+        self.observer = GearObserver(gears, dt)
+        places = [variant.name for variant in VARIANTS]
+        self._placed = [places.index(name) for name in PLACED]
 
     def _extra_names(self) -> list[str]:
         names = super()._extra_names()
@@ -50,6 +86,11 @@ class HysteresisFeatures(PhysicsFeatures):
         names += [f"{joint}.moved_{t:g}s" for t in MOVED for joint in self.joints]
         names += [f"force_since_rest.{axis}" for axis in AXES]
         names += [f"force_moved_{t:g}s.{axis}" for t in MOVED for axis in AXES]
+        names += [f"{joint}.link_{v.name}" for v in VARIANTS for joint in self.joints]
+        names += [f"{joint}.place_{name}" for name in PLACED for joint in self.joints]
+        names += [f"{joint}.link_residual" for joint in self.joints]
+        names += [f"force_link_{name}.{axis}" for name in PLACED for axis in AXES]
+        names += [f"force_link.{axis}" for axis in AXES]
         return [*names, "rest_time"]
 
     def _start(self, first: Ticks, terms: RigidTerms) -> State:
@@ -69,6 +110,8 @@ class HysteresisFeatures(PhysicsFeatures):
             mean_q8=first.position.copy(),
             rest_time=np.zeros((*lead[:-1], 1)),
         )
+        state.update(self.observer.start(effort * self.ratio, first.position / self.ratio))
+        state.update(link_integral=np.zeros(lead), link_residual=np.zeros(lead))
         state.update({f"average_{t:g}": static.copy() for t in AVERAGES})
         state.update({f"moved_{t:g}": np.zeros(lead) for t in MOVED})
         return state
@@ -99,8 +142,37 @@ class HysteresisFeatures(PhysicsFeatures):
         forces = [_apply(inverse, value) for value in (since, *moved)]
         flat = (*ticks.shape[:-1], -1)
         parts = [physics, play_q.reshape(flat), play_effort.reshape(flat), *against]
-        parts += [since, shift, *moved, *forces, np.log1p(rest_time)]
-        return np.concatenate(parts, axis=-1), following
+        parts += [since, shift, *moved, *forces]
+        parts += self._links(state, following, ticks, terms, effort, inverse)
+        return np.concatenate([*parts, np.log1p(rest_time)], axis=-1), following
+
+    def _links(
+        self,
+        state: State,
+        following: State,
+        ticks: Ticks,
+        terms: RigidTerms,
+        effort: Array,
+        inverse: Array,
+    ) -> list[Array]:
+        """External efforts and forces by the loads found behind friction."""
+        ratio = self.ratio
+        load, place, gears = self.observer.step(
+            state, effort * ratio, ticks.position / ratio, ticks.velocity / ratio
+        )
+        following.update(gears)
+        load = load / ratio
+        external = terms.gravity[..., None, :] - load  # (..., V, n)
+        # Momentum observer on the side of the link, where there is no friction to compensate.
+        gain, last = GAINS["fast"], state["link_residual"]
+        drive = load[..., 0, :] + terms.drift
+        integral = state["link_integral"] + self.dt * (drive + last)
+        residual = gain * (terms.momentum - state["momentum"] - integral)
+        following.update(link_integral=integral, link_residual=residual)
+        flat = (*ticks.shape[:-1], -1)
+        forces = [_apply(inverse, external[..., index, :]) for index in self._placed]
+        places = place[..., self._placed, :].reshape(flat)
+        return [external.reshape(flat), places, residual, *forces, _apply(inverse, residual)]
 
     def _moved(self, state: State, following: State, velocity: Array) -> list[Array]:
         """Averages of the fast residual over the time that each joint moved (n,) each."""
@@ -125,3 +197,26 @@ class HysteresisFeatures(PhysicsFeatures):
         rest_time = np.where(moving, 0.0, state["rest_time"] + self.dt)
         following.update(goals=goals, goal_speed=goal_speed, rest=rest, rest_time=rest_time)
         return rest, rest_time
+
+    # ------------------------------------------------------------------ rule
+
+    def rule(self) -> dict[str, Any]:
+        return {**super().rule(), "gears": self.gears.to_json()}
+
+    @classmethod
+    def _from_rule(cls, rule: Mapping[str, Any], spec: RobotSpec) -> HysteresisFeatures:
+        if "gears" not in rule:
+            raise FeatureError("feature rule: key 'gears' is required for this set")
+        motor, gears = MotorModel.from_json(rule["motor"]), GearModel.from_json(rule["gears"])
+        return cls.for_robot(spec, float(rule["dt"]), motor, gears)
+
+    @classmethod
+    def for_robot(
+        cls,
+        spec: RobotSpec,
+        dt: float,
+        motor: MotorModel | None = None,
+        gears: GearModel | None = None,
+    ) -> HysteresisFeatures:
+        motor = motor or MotorModel.published(spec)
+        return cls(*cls._parts(spec, motor), dt, motor, gears or GearModel.guessed(spec))

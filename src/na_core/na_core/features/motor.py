@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from na_core.features.joint_constants import JointConstants
 from na_core.features.ticks import FeatureError
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ SIGN_SPEED = 0.05
 
 
 @dataclass(frozen=True)
-class MotorModel:
+class MotorModel(JointConstants):
     """Constants per joint, each (n,), in joint units (N·m and rad, or N and m for a slide).
 
     Attributes:
@@ -34,21 +34,14 @@ class MotorModel:
         sign_speed: speed over which friction changes its sign [rad/s or m/s].
     """
 
+    what: ClassVar[str] = "motor model"
+
     torque_constant: Array
     offset: Array
     coulomb: Array
     viscous: Array
     rotor: Array
     sign_speed: Array
-
-    def __post_init__(self) -> None:
-        shape = self.torque_constant.shape
-        for field in fields(self):
-            array = getattr(self, field.name)
-            if array.shape != shape or not np.isfinite(array).all():
-                raise FeatureError(
-                    f"motor model: {field.name} = {array!r}, expected {shape} finite numbers"
-                )
 
     def effort(self, current: Array) -> Array:
         """Motor effort (..., n) [N·m or N] of a measured current (..., n) [A]."""
@@ -57,20 +50,6 @@ class MotorModel:
     def friction(self, velocity: Array) -> Array:
         """Friction effort opposing a velocity (..., n), with the sign of the velocity."""
         return self.coulomb * np.tanh(velocity / self.sign_speed) + self.viscous * velocity
-
-    def to_json(self) -> dict[str, list[float]]:
-        """Return the constants as lists."""
-        return {field.name: getattr(self, field.name).tolist() for field in fields(self)}
-
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> MotorModel:
-        """Rebuild from `to_json()`; raises FeatureError naming a missing constant."""
-        missing = [field.name for field in fields(cls) if field.name not in values]
-        if missing:
-            raise FeatureError(f"motor model: {missing} missing, expected one number per joint")
-        return cls(
-            **{field.name: np.asarray(values[field.name], dtype=float) for field in fields(cls)}
-        )
 
     @classmethod
     def published(cls, spec: RobotSpec, rotor: float = 0.006) -> MotorModel:

@@ -17,6 +17,7 @@ from na_core.features.rigid import RigidArm, RigidTerms, force_map
 from na_core.features.ticks import FeatureError, Ticks
 
 if TYPE_CHECKING:
+    from na_core.features.gears import GearModel
     from na_core.robot_spec import RobotSpec
 
 AXES = ("x", "y", "z")
@@ -202,19 +203,39 @@ class PhysicsFeatures(FeatureSet):
             )
         if "dt" not in rule or "motor" not in rule:
             raise FeatureError("feature rule: keys 'dt' and 'motor' are required for this set")
+        return cls._from_rule(rule, spec)
+
+    @classmethod
+    def _from_rule(cls, rule: Mapping[str, Any], spec: RobotSpec) -> PhysicsFeatures:
         return cls.for_robot(spec, float(rule["dt"]), MotorModel.from_json(rule["motor"]))
 
     @classmethod
     def for_robot(
-        cls, spec: RobotSpec, dt: float, motor: MotorModel | None = None
+        cls,
+        spec: RobotSpec,
+        dt: float,
+        motor: MotorModel | None = None,
+        gears: GearModel | None = None,
     ) -> PhysicsFeatures:
-        """Build for a robot; without `motor`, with the published ratings of its servos."""
+        """Build for a robot.
+
+        Args:
+            spec: the robot.
+            dt: seconds per tick.
+            motor: constants of the motors; the published ratings of its servos when None.
+            gears: gears and friction, for sets that know of them; guesses when None.
+        """
+        del gears
+        motor = motor or MotorModel.published(spec)
+        return cls(*cls._parts(spec, motor), dt, motor)
+
+    @staticmethod
+    def _parts(spec: RobotSpec, motor: MotorModel) -> tuple[RigidArm, Sequence[str], Array]:
+        """Rigid body, joint names and ratios of a robot."""
         from na_core.robot_urdf import urdf_string
 
-        motor = motor or MotorModel.published(spec)
         arm = RigidArm(urdf_string(spec), spec.names, spec.end_effector_frame, motor.rotor)
-        ratio = np.array([joint.ratio for joint in spec.joints])
-        return cls(arm, spec.names, ratio, dt, motor)
+        return arm, spec.names, np.array([joint.ratio for joint in spec.joints])
 
 
 def _row(terms: RigidTerms, index: int) -> RigidTerms:

@@ -6,12 +6,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from na_core.features.gears import GearModel
 from na_core.features.motor import MotorModel
 from na_core.observers.base import Observer, ObserverError
 from na_core.observers.disturbance import DisturbanceObserver
 from na_core.observers.estimator import Estimate, ForceEstimator, arm_of, build
 from na_core.observers.force import force_from_effort
 from na_core.observers.gate import DeadBand
+from na_core.observers.gears import GearLoadObserver
 from na_core.observers.id_friction import IdFriction
 from na_core.observers.id_linear import IdLinear
 from na_core.observers.kalman import KalmanObserver
@@ -30,9 +32,10 @@ OBSERVERS: dict[str, type[Observer]] = {
         MomentumMemoryObserver,
         KalmanObserver,
         DisturbanceObserver,
+        GearLoadObserver,
     )
 }
-"""Observers by name: id_linear, id_friction, gmo, gmo_memory, kalman, dob."""
+"""Observers by name: id_linear, id_friction, gmo, gmo_memory, kalman, dob, gears."""
 
 __all__ = [
     "OBSERVERS",
@@ -40,6 +43,7 @@ __all__ = [
     "DisturbanceObserver",
     "Estimate",
     "ForceEstimator",
+    "GearLoadObserver",
     "IdFriction",
     "IdLinear",
     "KalmanObserver",
@@ -62,6 +66,7 @@ def make_estimator(
     dt: float,
     motor: MotorModel | None = None,
     gate: DeadBand = UNTUNED_GATE,
+    gears: GearModel | None = None,
     **settings: float,
 ) -> ForceEstimator:
     """Return an estimator of one kind for a robot.
@@ -72,6 +77,7 @@ def make_estimator(
         dt: seconds per tick.
         motor: calibrated constants; published ratings without friction when None.
         gate: dead band.
+        gears: gears and friction, for `gears`; guesses from published ratings when None.
         settings: of the observer.
 
     Raises:
@@ -79,7 +85,9 @@ def make_estimator(
     """
     kind = _kind(name)
     motor = motor or MotorModel.published(spec)
-    return ForceEstimator(arm_of(spec, motor), kind(motor, dt, **settings), gate)
+    if kind.needs_gears and gears is None:
+        gears = GearModel.guessed(spec)
+    return ForceEstimator(arm_of(spec, motor), kind(motor, dt, gears, **settings), gate)
 
 
 def estimator_from_json(values: Mapping[str, Any], spec: RobotSpec) -> ForceEstimator:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from na_core.features.gears import GearModel
 from na_core.features.motor import MotorModel
 from na_core.features.rigid import RigidTerms
 from na_core.features.ticks import Ticks
@@ -32,6 +33,7 @@ class Observer(ABC):
     Args:
         motor: calibrated constants (current to effort, friction, rotor inertia).
         dt: seconds per tick.
+        gears: gears and friction, for the observers that need them.
         settings: values for `DEFAULTS`; the rest keep their default.
 
     Raises:
@@ -41,8 +43,11 @@ class Observer(ABC):
     name: ClassVar[str]
     DEFAULTS: ClassVar[Mapping[str, float]] = {}
     """Settings and their untuned values; every one has a unit in the class's docstring."""
+    needs_gears: ClassVar[bool] = False
 
-    def __init__(self, motor: MotorModel, dt: float, **settings: float) -> None:
+    def __init__(
+        self, motor: MotorModel, dt: float, gears: GearModel | None = None, **settings: float
+    ) -> None:
         if not dt > 0.0:
             raise ObserverError(f"observer {self.name}: dt = {dt!r} s, expected a positive time")
         unknown = sorted(set(settings) - set(self.DEFAULTS))
@@ -52,6 +57,7 @@ class Observer(ABC):
                 f"{sorted(self.DEFAULTS)}"
             )
         self.motor = motor
+        self.gears = gears
         self.dt = float(dt)
         self.settings = {**self.DEFAULTS, **{key: float(value) for key, value in settings.items()}}
         for key, value in self.settings.items():
@@ -83,8 +89,9 @@ class Observer(ABC):
         return out
 
     def to_json(self) -> dict[str, Any]:
-        """Name and settings, for a file of settings."""
-        return {"name": self.name, "settings": dict(self.settings)}
+        """Name, settings and gears where it has any, for a file of settings."""
+        known = {} if self.gears is None else {"gears": self.gears.to_json()}
+        return {"name": self.name, "settings": dict(self.settings), **known}
 
     def __repr__(self) -> str:
         values = ", ".join(f"{key}={value:g}" for key, value in self.settings.items())

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from na_core.features.gears import GearModel
 from na_core.features.motor import MotorModel
 from na_core.features.rigid import RigidArm, RigidTerms
 from na_core.features.ticks import Ticks
@@ -131,10 +132,15 @@ def build(spec: RobotSpec, kind: type[Observer], values: Mapping[str, Any]) -> F
             f"observer settings: motor constants of {len(motor.rotor)} joints, expected {spec.n} "
             f"as robot {spec.robot!r} has"
         )
-    weight = values.get("weight")
+    weight, gears = values.get("weight"), values.get("gears")
     return ForceEstimator(
         arm_of(spec, motor),
-        kind(motor, float(values["dt"]), **values["settings"]),
+        kind(
+            motor,
+            float(values["dt"]),
+            None if gears is None else GearModel.from_json(gears),
+            **values["settings"],
+        ),
         DeadBand(**values["gate"]),
         None if weight is None else np.asarray(weight, dtype=np.float64),
     )

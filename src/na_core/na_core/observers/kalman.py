@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from na_core.features.gears import GearModel
 from na_core.features.motor import SIGN_SPEED, MotorModel
 from na_core.features.rigid import RigidTerms
 from na_core.features.ticks import Ticks
@@ -36,8 +37,10 @@ class KalmanObserver(Observer):
         "inertia": 0.012,
     }
 
-    def __init__(self, motor: MotorModel, dt: float, **settings: float) -> None:
-        super().__init__(motor, dt, **settings)
+    def __init__(
+        self, motor: MotorModel, dt: float, gears: GearModel | None = None, **settings: float
+    ) -> None:
+        super().__init__(motor, dt, gears, **settings)
         self.gain, servo_deviation = self._stationary()
         ratio = motor.sign_speed / SIGN_SPEED
         self.deviation: Array = servo_deviation / ratio

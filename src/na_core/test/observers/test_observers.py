@@ -7,7 +7,7 @@ import numpy as np
 import pinocchio
 import pytest
 
-from na_core.features import MotorModel, Ticks
+from na_core.features import GearModel, MotorModel, Ticks
 from na_core.observers import (
     OBSERVERS,
     DeadBand,
@@ -23,6 +23,16 @@ from na_core.wrench import payload_force
 DT = 1.0 / 60.0
 SPEC = load_robot_spec("omx")
 MOTOR = MotorModel.published(SPEC)
+# These arms have no friction, and link and rotor are one.
+STIFF = GearModel(
+    stiffness=np.full(5, 1e4),
+    backlash=np.zeros(5),
+    coulomb=np.full(5, 1e-3),
+    stribeck=np.zeros(5),
+    stribeck_speed=np.full(5, 0.1),
+    viscous=np.zeros(5),
+    load_share=np.zeros(5),
+)
 POSE = np.array([0.2, -0.4, 0.3, 0.5, 0.01])
 
 
@@ -96,7 +106,8 @@ def test_static_push_is_recovered(name):
 def test_push_on_a_moving_arm(name, limit):
     """The disturbance observer knows no coupling, hence its wider limit."""
     force = np.array([1.0, 2.0, -2.0])
-    estimate = make_estimator(name, SPEC, DT, MOTOR).replay(swinging(force))
+    gears = STIFF if OBSERVERS[name].needs_gears else None
+    estimate = make_estimator(name, SPEC, DT, MOTOR, gears=gears).replay(swinging(force))
     error = np.linalg.norm(estimate.force[90:] - force, axis=1).mean()
     assert error < limit
 
@@ -191,6 +202,7 @@ def test_dead_band_waits_and_closes():
         (lambda: make_estimator("gmo", SPEC, DT, gian=3.0), r"unknown setting \['gian'\]"),
         (lambda: make_estimator("gmo", SPEC, DT, gain=float("nan")), "gain = nan"),
         (lambda: make_estimator("gmo", SPEC, 0.0), "dt = 0.0 s"),
+        (lambda: OBSERVERS["gears"](MOTOR, DT), "no gears given"),
         (
             lambda: make_estimator("id_linear", SPEC, DT, ticks=0).replay(holding(np.zeros(3))),
             "ticks = 0",
@@ -216,3 +228,18 @@ def test_missing_measurement_is_refused_and_harmless():
 
 def test_observer_repr_names_settings():
     assert "gain=7" in repr(MomentumObserver(MOTOR, DT, gain=7.0))
+
+
+def test_only_the_gears_show_a_push_that_friction_hides():
+    """The current does not change; the links yield by what the force does to their gears."""
+    ratio = np.array([joint.ratio for joint in SPEC.joints])
+    gears = GearModel.guessed(SPEC)
+    # In the plane of the arm: joint 1 carries nothing and lies somewhere in its backlash.
+    force = np.array([0.3 * np.cos(POSE[0]), 0.3 * np.sin(POSE[0]), -0.4])
+    ticks = holding(np.zeros(3), 4.0)
+    terms = make_estimator("gmo", SPEC, DT, MOTOR).arm.terms(POSE, np.zeros(5))
+    ticks.position[120:] += terms.jacobian.T @ force * ratio / gears.stiffness * ratio
+    seen = make_estimator("gears", SPEC, DT, MOTOR, gears=gears).replay(ticks).force[-1]
+    blind = make_estimator("gmo", SPEC, DT, MOTOR).replay(ticks).force[-1]
+    assert np.linalg.norm(seen - force) < 0.1
+    assert np.linalg.norm(blind - force) > 0.4

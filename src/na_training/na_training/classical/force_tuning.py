@@ -14,13 +14,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from na_core.features import MotorModel, Ticks
+from na_core.features import GearModel, MotorModel, Ticks
 from na_core.features.rigid import RigidArm, RigidTerms
-from na_core.observers import OBSERVERS, DeadBand, ForceEstimator, force_from_effort
+from na_core.observers import (
+    OBSERVERS,
+    DeadBand,
+    ForceEstimator,
+    Observer,
+    force_from_effort,
+)
 from na_core.observers.estimator import arm_of
 from na_core.robot_spec import RobotSpec
 from na_training.classical.samples import FitError
 from na_training.data import Episode
+from na_training.data.gear_fit import fit_gears
 from na_training.data.motor_fit import fit_motor
 
 Array = NDArray[np.float64]
@@ -38,6 +45,7 @@ GRIDS: dict[str, list[dict[str, float]]] = {
     "kalman": [
         {"walk": w, "drive_noise": d} for w in (0.03, 0.1, 0.3, 1.0) for d in (0.1, 0.4, 1.5)
     ],
+    "gears": [{"gain": g} for g in (2.0, 4.0, 8.0, 16.0, 32.0)],
     "dob": [{"cutoff": c, "inertia": i} for c in (2.0, 5.0, 10.0, 20.0) for i in (0.003, 0.01)],
 }
 """Settings that are tried, by observer. Slower ones than these would score better on long payload
@@ -163,8 +171,22 @@ def balanced_error(
     return float(np.mean(means))
 
 
-def _run(kind: str, motor: MotorModel, dt: float, settings: Mapping[str, float], b: Block) -> Array:
-    return OBSERVERS[kind](motor, dt, **settings).replay(b.ticks, b.terms)
+def _run(
+    kind: str,
+    constants: tuple[MotorModel, GearModel],
+    dt: float,
+    settings: Mapping[str, float],
+    b: Block,
+) -> Array:
+    return _make(kind, constants, dt, settings).replay(b.ticks, b.terms)
+
+
+def _make(
+    kind: str, constants: tuple[MotorModel, GearModel], dt: float, settings: Mapping[str, float]
+) -> Observer:
+    made = OBSERVERS[kind]
+    motor, gears = constants
+    return made(motor, dt, gears if made.needs_gears else None, **settings)
 
 
 def noise_weights(effort: list[Array], blocks: Sequence[Block]) -> Array:
@@ -180,7 +202,7 @@ def noise_weights(effort: list[Array], blocks: Sequence[Block]) -> Array:
 def tune_observer(
     kind: str,
     spec: RobotSpec,
-    motors: Mapping[str, MotorModel],
+    constants: Mapping[str, tuple[MotorModel, GearModel]],
     blocks: Mapping[str, Sequence[Block]],
     dt: float,
 ) -> Tuned:
@@ -189,15 +211,15 @@ def tune_observer(
     Args:
         kind: key of `OBSERVERS`.
         spec: the robot.
-        motors: constants to choose from, by name.
+        constants: of motors and gears to choose from, by name.
         blocks: validation recordings with the terms of each of those (rotors differ).
         dt: seconds per tick.
     """
     started = time.perf_counter()
     best: tuple[float, str, dict[str, float], Array | None] | None = None
-    for name, motor in motors.items():
+    for name, known in constants.items():
         for settings in GRIDS[kind]:
-            effort = [_run(kind, motor, dt, settings, block) for block in blocks[name]]
+            effort = [_run(kind, known, dt, settings, block) for block in blocks[name]]
             for weight in (None, noise_weights(effort, blocks[name])):
                 force = [
                     force_from_effort(value, block.terms.jacobian, weight)
@@ -209,14 +231,14 @@ def tune_observer(
     if best is None:
         raise FitError(f"observer {kind}: nothing to choose from")
     score, name, settings, weight = best
-    motor = motors[name]
+    known = constants[name]
     force = [
-        force_from_effort(_run(kind, motor, dt, settings, b), b.terms.jacobian, weight)
+        force_from_effort(_run(kind, known, dt, settings, b), b.terms.jacobian, weight)
         for b in blocks[name]
     ]
     gate = tune_gate(force, blocks[name])
     estimator = ForceEstimator(
-        arm_of(spec, motor), OBSERVERS[kind](motor, dt, **settings), gate, weight
+        arm_of(spec, known[0]), _make(kind, known, dt, settings), gate, weight
     )
     seconds = time.perf_counter() - started
     return Tuned(estimator, settings, name, weight is not None, score, seconds)
@@ -277,17 +299,23 @@ def tune_all(
     dt: float,
     kinds: Sequence[str] = tuple(OBSERVERS),
 ) -> tuple[dict[str, Tuned], MotorModel, float]:
-    """Fit the motor on training episodes, tune every observer on validation episodes.
+    """Fit motor and gears on training episodes, tune every observer on validation episodes.
 
     Returns:
         tuned observers by name, the fitted motor, and the seconds of its fit.
     """
     started = time.perf_counter()
     fitted = fit_motor(spec, training)
+    gears = fit_gears(spec, training, fitted)
     seconds = time.perf_counter() - started
-    motors = {"fitted": fitted, "published": MotorModel.published(spec)}
-    blocks = {name: make_blocks(arm_of(spec, motor), validation) for name, motor in motors.items()}
-    tuned = {kind: tune_observer(kind, spec, motors, blocks, dt) for kind in kinds}
+    constants = {
+        "fitted": (fitted, gears),
+        "published": (MotorModel.published(spec), GearModel.guessed(spec)),
+    }
+    blocks = {
+        name: make_blocks(arm_of(spec, motor), validation) for name, (motor, _) in constants.items()
+    }
+    tuned = {kind: tune_observer(kind, spec, constants, blocks, dt) for kind in kinds}
     return tuned, fitted, seconds
 
 

@@ -82,6 +82,7 @@ def read_arrays(path: Path, spec: RobotSpec) -> Episode:
         payload=info.payload,
         robot_hash=info.robot_hash,
         calibration=info.calibration_hash if info.source == "hardware" else "",
+        unit=info.calibration_hash,
         dithered=np.abs(dither).max(axis=1) > 1e-3,
     )
 

@@ -39,6 +39,7 @@ class Episode:
         robot_hash: digest of the robot file in force when recorded; empty when not known.
         calibration: hash of the calibration of the real arm that was recorded; empty without one
             and for emulated arms.
+        unit: tells arms of one make apart: the hash of the calibration, emulated or not.
         dithered: True where the goal carries a dither (T,).
     """
 
@@ -59,6 +60,7 @@ class Episode:
     payload: float = 0.0
     robot_hash: str = ""
     calibration: str = ""
+    unit: str = ""
     dithered: NDArray[np.bool_] | None = None
 
     def __post_init__(self) -> None:

@@ -102,6 +102,7 @@ def episode_from_recording(recording: Recording, spec: RobotSpec) -> Episode:
         payload=info.payload,
         robot_hash=info.robot_hash,
         calibration=info.calibration_hash if info.source == "hardware" else "",
+        unit=info.calibration_hash,
         dithered=np.nan_to_num(np.abs(dither)).max(axis=1) > 1e-9,
     )
 

@@ -54,6 +54,7 @@ class Store:
         contact: 1, 0 or NaN (N,).
         restricted: 1, 0 or NaN (N, n).
         runs: consecutive ticks without a gap.
+        folder: where the arrays lie when they are mapped from files.
     """
 
     features: Float32
@@ -61,6 +62,7 @@ class Store:
     contact: Float32
     restricted: Float32
     runs: tuple[Run, ...]
+    folder: Path | None = None
 
     def __len__(self) -> int:
         return len(self.features)
@@ -73,17 +75,26 @@ class Store:
 def build_store(
     episodes: Sequence[Episode], features: FeatureSet, folder: Path | None = None
 ) -> Store:
-    """Compute the features of all episodes.
+    """Compute the features of all episodes; see `join_stores`."""
+    return join_stores([(episodes, features)], folder)
+
+
+def join_stores(
+    parts: Sequence[tuple[Sequence[Episode], FeatureSet]], folder: Path | None = None
+) -> Store:
+    """Compute the features of episodes, each part by its own transform, into one store.
 
     Args:
-        episodes: what to store.
-        features: the transform; its memory starts anew in every run of consecutive ticks.
+        parts: episodes and their transform, whose memory starts anew in every run of consecutive
+            ticks. Transforms differ in constants alone.
         folder: keep the arrays in files below it and map them, so that more than fits into memory
             can be used, and nothing is computed twice.
 
     Raises:
         DataError: there is no usable tick, or a feature is not finite.
     """
+    episodes = [episode for part, _ in parts for episode in part]
+    transform = parts[0][1]
     runs: list[Run] = []
     total = 0
     for index, episode in enumerate(episodes):
@@ -95,17 +106,17 @@ def build_store(
         raise DataError(f"{len(episodes)} episodes hold no usable tick")
     n = episodes[0].ticks.shape[1]
     shapes = {
-        "features": (total, features.size),
+        "features": (total, transform.size),
         "force": (total, 3),
         "contact": (total,),
         "restricted": (total, n),
     }
     place = None
     if folder is not None:
-        place = folder / _key(episodes, features)
+        place = folder / _key(parts)
         if (place / "done").exists():
             maps = {name: np.load(place / f"{name}.npy", mmap_mode="r") for name in _ARRAYS}
-            return Store(**maps, runs=tuple(runs))
+            return Store(**maps, runs=tuple(runs), folder=place)
         place.mkdir(parents=True, exist_ok=True)
     arrays = {name: _allocate(place, name, shape) for name, shape in shapes.items()}
     spans = [(episode, a, b) for episode in episodes for a, b in episode.segments]
@@ -114,6 +125,25 @@ def build_store(
         arrays["force"][rows] = episode.force[start:stop]
         arrays["contact"][rows] = episode.contact[start:stop]
         arrays["restricted"][rows] = episode.restricted
+    first = 0
+    for part, features in parts:
+        count = sum(len(episode.segments) for episode in part)
+        _fill(
+            arrays["features"], runs[first : first + count], spans[first : first + count], features
+        )
+        first += count
+    if place is not None:
+        (place / "done").touch()
+    return Store(**arrays, runs=tuple(runs), folder=place)
+
+
+def _fill(
+    out: Float32,
+    runs: Sequence[Run],
+    spans: Sequence[tuple[Episode, int, int]],
+    features: FeatureSet,
+) -> None:
+    """Compute the features of `spans` into their rows of `out`."""
     for group, values in replay_groups([e.ticks[a:b] for e, a, b in spans], features):
         for index, rows_of_run in zip(group, values, strict=True):
             if not np.isfinite(rows_of_run).all():
@@ -122,10 +152,7 @@ def build_store(
                     f"episode {spans[index][0].name}: feature {features.names[bad[0]]} is not "
                     "finite; a channel that the servo does not report cannot be trained on"
                 )
-            arrays["features"][runs[index].start : runs[index].stop] = rows_of_run
-    if place is not None:
-        (place / "done").touch()
-    return Store(**arrays, runs=tuple(runs))
+            out[runs[index].start : runs[index].stop] = rows_of_run
 
 
 def replay_groups(
@@ -161,18 +188,20 @@ def _allocate(place: Path | None, name: str, shape: tuple[int, ...]) -> Float32:
     return np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=shape)
 
 
-def _key(episodes: Sequence[Episode], features: FeatureSet) -> str:
-    rule = json.dumps([features.rule(), features.names], sort_keys=True)
-    digest = hashlib.sha256(rule.encode())
-    for episode in episodes:
-        digest.update(episode.name.encode())
-        for array in (
-            episode.ticks.position,
-            episode.ticks.current,
-            episode.force,
-            episode.contact,
-        ):
-            digest.update(np.ascontiguousarray(array).tobytes())
+def _key(parts: Sequence[tuple[Sequence[Episode], FeatureSet]]) -> str:
+    digest = hashlib.sha256()
+    for episodes, features in parts:
+        rule = json.dumps([features.rule(), features.names], sort_keys=True)
+        digest.update(rule.encode())
+        for episode in episodes:
+            digest.update(episode.name.encode())
+            for array in (
+                episode.ticks.position,
+                episode.ticks.current,
+                episode.force,
+                episode.contact,
+            ):
+                digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()[:24]
 
 

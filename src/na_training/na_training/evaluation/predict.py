@@ -17,6 +17,8 @@ from na_training.model import WINDOW, Actuator
 
 Array = NDArray[np.float64]
 CHUNK = 512
+OBSERVED = {"physics": "force_slow", "gears": "force_link"}
+"""Forces without a network that stand beside the model's, and their features."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,7 @@ class Prediction:
         condition: probability that a joint is restricted (T, n).
         deviation: predicted standard deviation of each force component (T, 3) [N].
         physics: force by the momentum observer alone (T, 3) [N]; NaN without physics features.
+        gears: force by the gear observer alone (T, 3) [N]; NaN without `hysteresis` features.
     """
 
     effort: Array
@@ -38,6 +41,7 @@ class Prediction:
     condition: Array
     deviation: Array
     physics: Array
+    gears: Array
 
 
 Predictor = Callable[[Episode], Prediction]
@@ -55,20 +59,25 @@ def predict_all(
     model.eval()
     arrays = [_empty(episode) for episode in episodes]
     spans = [(index, a, b) for index, e in enumerate(episodes) for a, b in e.segments]
-    columns = physics_columns(features)
+    observed = {
+        name: columns
+        for name, stem in OBSERVED.items()
+        if (columns := force_columns(features, stem)) is not None
+    }
     pieces = [episodes[index].ticks[a:b] for index, a, b in spans]
     for group, values in replay_groups(pieces, features):
         for number, rows in zip(group, values, strict=True):
             index, start, _ = spans[number]
-            if columns is not None:
-                arrays[index]["physics"][start : start + len(rows)] = rows[:, columns]
+            for name, columns in observed.items():
+                arrays[index][name][start : start + len(rows)] = rows[:, columns]
             _run(model, rows, arrays[index], int(start))
     return [Prediction(gate=out.pop("gate")[:, 0], **out) for out in arrays]
 
 
 def _empty(episode: Episode) -> dict[str, Array]:
     length, n = episode.ticks.shape
-    widths = {"effort": n, "force": 3, "gate": 1, "condition": n, "deviation": 3, "physics": 3}
+    widths = {"effort": n, "force": 3, "gate": 1, "condition": n, "deviation": 3}
+    widths.update(dict.fromkeys(OBSERVED, 3))
     return {name: np.full((length, width), np.nan) for name, width in widths.items()}
 
 
@@ -87,9 +96,9 @@ def _run(model: Actuator, values: Array, out: dict[str, Array], start: int) -> N
         out["deviation"][at] = torch.exp(0.5 * result.log_variance[0]).numpy()
 
 
-def physics_columns(features: FeatureSet) -> list[int] | None:
-    """Columns of the observer's force among the features; None where there are none."""
-    names = [f"force_slow.{axis}" for axis in "xyz"]
+def force_columns(features: FeatureSet, stem: str) -> list[int] | None:
+    """Columns of a force among the features; None where there are none."""
+    names = [f"{stem}.{axis}" for axis in "xyz"]
     if any(name not in features.names for name in names):
         return None
     return [features.names.index(name) for name in names]

@@ -65,6 +65,7 @@ def force_section(
         contact = np.concatenate([episodes[i].contact for i in members]) == 1.0
         force = np.concatenate([predictions[i].force for i in members])
         physics = np.concatenate([predictions[i].physics for i in members])
+        gears = np.concatenate([predictions[i].gears for i in members])
         gated = np.where(np.concatenate([gates[i] for i in members])[:, None], force, 0.0)
         gated[~np.isfinite(force)] = np.nan
         entry: dict[str, Any] = {
@@ -73,6 +74,7 @@ def force_section(
             "all_ungated": metrics.force_figures(force, label),
             "contact_against_truth": metrics.force_figures(force[contact], truth[contact]),
             "observer_contact": metrics.force_figures(physics[contact], label[contact]),
+            "gears_contact": metrics.force_figures(gears[contact], label[contact]),
         }
         if np.isfinite(mean_label).all():
             constant = np.broadcast_to(mean_label, label.shape)
@@ -89,6 +91,7 @@ def force_section(
                 touching.get("zero"),
                 entry.get("mean_label_contact", {}).get("vector"),
                 entry["observer_contact"].get("vector"),
+                entry["gears_contact"].get("vector"),
                 entry["contact_against_truth"].get("vector"),
                 int(entry["all"]["frames"]),
                 entry["all"].get("mae"),
@@ -102,7 +105,7 @@ def force_section(
             "force [N] on measured states; contact frames ungated | all frames gated",
             [
                 *("task", "contact", "x", "y", "z", "MAE", "vector", "zero", "mean label"),
-                *("observer", "vs truth", "| all", "MAE", "vector", "zero"),
+                *("observer", "gears", "vs truth", "| all", "MAE", "vector", "zero"),
             ],
             rows,
         )

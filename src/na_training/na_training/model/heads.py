@@ -49,6 +49,7 @@ class Heads(nn.Module):  # type: ignore[misc]
     The effort reads the latent alone, because only that exists in a simulated arm. With memory
     features the force is the sum of a direct part, an estimate of external joint effort carried
     through the force map, and the gate times the physics estimate: net + P τ + gate · physics.
+    That is the force by the loads behind friction where the features have it, else the observer's.
 
     Args:
         config: sizes.
@@ -95,8 +96,9 @@ class Heads(nn.Module):  # type: ignore[misc]
             places = {name: index for index, name in enumerate(names)}
             columns = [places[f"force_map.{axis}.{name}"] for axis in "xyz" for name in joint_names]
             self.register_buffer("map_index", torch.tensor(columns))
+            physics = "force_link" if "force_link.x" in places else "force_slow"
             self.register_buffer(
-                "force_index", torch.tensor([places[f"force_slow.{axis}"] for axis in "xyz"])
+                "force_index", torch.tensor([places[f"{physics}.{axis}"] for axis in "xyz"])
             )
         self.effort = _head(width, latent, joints)
         self.force = _head(shared, latent, 3 + (joints if self.has_extras else 0))

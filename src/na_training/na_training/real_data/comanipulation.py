@@ -135,13 +135,15 @@ def study(folder: Path, bags: Path, models: Path) -> Study:
     chosen: list[str] = []
     for name, grid in GRIDS.items():
         kind = OBSERVERS[name]
+        if kind.needs_gears:
+            continue  # these recordings hold no encoder counts to read a twist from
         best = min(
             grid,
             key=lambda settings: _errors(
-                kind(motor, recording.dt, **settings), ticks, terms, force, slice(low, high)
+                kind(motor, recording.dt, None, **settings), ticks, terms, force, slice(low, high)
             )[1],
         )
-        observer = kind(motor, recording.dt, **best)
+        observer = kind(motor, recording.dt, None, **best)
         touching, overall = _errors(observer, ticks, terms, force, slice(high, length))
         results.append((name, touching))
         everything.append((name, overall))

@@ -6,16 +6,16 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from na_core.features import PhysicsFeatures, make_feature_set
+from na_core.features import PhysicsFeatures
 from na_training.data import Episode, Store, build_store
-from na_training.data.motor_fit import fit_motor
+from na_training.data.calibrate import calibrated_features
 from na_training.model import WINDOW
 from na_training.training.bundle import Bundle
 from na_training.training.config import TrainConfig
@@ -46,12 +46,14 @@ class AdaptResult:
     Attributes:
         accepted: False when the guard kept the old model.
         bundle: the model to use from now on.
+        what: what was changed, or would have been: "constants" of the arm, "heads", or "all".
         figures: (before, after) by name, on the held part.
         reasons: why the guard refused; empty when it did not.
     """
 
     accepted: bool
     bundle: Bundle
+    what: str
     figures: dict[str, tuple[float, float]] = field(default_factory=dict)
     reasons: list[str] = field(default_factory=list)
 
@@ -65,15 +67,16 @@ def adapt(
     steps: int | None = None,
     seed: int = 0,
     out: Path | None = None,
-    refit_motor: bool = True,
+    refit: bool = True,
     clock: Callable[[], float] = time.monotonic,
 ) -> AdaptResult:
-    """Fit motor constants, then the force and gate heads to another arm.
+    """Fit the constants of the arm, then the force and gate heads to it.
 
-    New motor constants are taken where the old heads do better with them. The last quarter of every
-    recording is held back. The old model is kept when, on that quarter or on `reference`, the gate
-    gets worse by more than `GATE_BOUND` or the force without contact by more than `FREE_BOUND`, or
-    when nothing got better.
+    New constants are taken where the old heads do better with them. The last quarter of every
+    recording is held back; on it the better of new constants alone and new heads as well is chosen.
+    The old model is kept when, on that quarter or on that of `reference`, the gate gets worse by
+    more than `GATE_BOUND` or the force without contact by more than `FREE_BOUND`, or when nothing
+    got better.
 
     Args:
         bundle: the model; not changed.
@@ -83,47 +86,73 @@ def adapt(
         steps: updates to make instead.
         seed: of the sampling.
         out: where the model in use afterwards is exported to; nothing is written when None.
-        refit_motor: try motor constants of physics features fitted to the new arm.
+        refit: try constants of motors, gears and friction fitted to the new arm.
         clock: monotonic seconds.
     """
-    new = copy.deepcopy(bundle)
     trained, held = _divide(episodes)
-    own = build_store(trained, bundle.features)
-    if refit_motor and isinstance(bundle.features, PhysicsFeatures):
-        motor = fit_motor(bundle.spec, trained)
-        features = make_feature_set(bundle.features.name, bundle.spec, bundle.dt, motor)
-        other = build_store(trained, features)
-        if _score(_judge(new, other)) < _score(_judge(new, own)):
-            own, new.features = other, features
-    stores = [own]
+    kept, held_reference = _divide(reference)
+    base = bundle
+    if refit and isinstance(bundle.features, PhysicsFeatures):
+        base = _with_constants(bundle, trained)
+    stores = [build_store(trained, base.features)]
     if reference:
-        # The old arm keeps its own motor constants: calibration belongs to the arm.
-        kept, reference = _divide(reference)
+        # The old arm keeps its own constants: calibration belongs to the arm.
         stores.append(build_store(kept, bundle.features))
-    _fit(new, stores, minutes, steps, seed, clock)
-    figures: dict[str, tuple[float, float]] = {}
-    before = _judge(bundle, build_store(held, bundle.features))
-    after = _judge(new, build_store(held, new.features))
-    for name, value in before.items():
-        figures[f"new arm: {name}"] = (value, after[name])
-    if reference:
-        old_store = build_store(reference, bundle.features)
-        old_before, old_after = _judge(bundle, old_store), _judge(new, old_store)
-        for name, value in old_before.items():
-            figures[f"reference: {name}"] = (value, old_after[name])
-    reasons = refusals(figures)
-    result = AdaptResult(not reasons, new if not reasons else bundle, figures, reasons)
-    if result.accepted:
-        result.bundle.provenance = {
-            **bundle.provenance,
-            "adapted_on_episodes": len(episodes),
-            "adapted_seconds": round(len(own) * bundle.dt, 1),
-        }
+    fitted = copy.deepcopy(base)
+    _fit(fitted, stores, minutes, steps, seed, clock)
+    choices = {"heads": fitted} if base is bundle else {"constants": base, "all": fitted}
+    held_old = build_store(held_reference, bundle.features) if reference else None
+    before = _figures(bundle, build_store(held, bundle.features), held_old)
+    best: AdaptResult | None = None
+    for what, new in choices.items():
+        after = _figures(new, build_store(held, new.features), held_old)
+        figures = {name: (value, after[name]) for name, value in before.items()}
+        reasons = refusals(figures)
+        result = AdaptResult(not reasons, new if not reasons else bundle, what, figures, reasons)
+        if best is None or _rank(result) < _rank(best):
+            best = result
+    assert best is not None  # there is always a choice
+    if best.accepted:
+        best.bundle = replace(
+            best.bundle,
+            provenance={
+                **bundle.provenance,
+                "adapted": best.what,
+                "adapted_on_episodes": len(episodes),
+                "adapted_seconds": round(len(stores[0]) * bundle.dt, 1),
+            },
+        )
     if out is not None:
         from na_training.export.onnx_file import export
 
-        export(result.bundle, out)
-    return result
+        export(best.bundle, out)
+    return best
+
+
+def _with_constants(bundle: Bundle, episodes: Sequence[Episode]) -> Bundle:
+    """The same network on features with the constants of the new arm, if they serve it better."""
+    features = calibrated_features(
+        bundle.features.name, bundle.spec, bundle.dt, episodes, bundle.features, near=True
+    )
+    new = replace(bundle, features=features)
+    old_score = _score(_judge(bundle, build_store(episodes, bundle.features)))
+    return new if _score(_judge(new, build_store(episodes, features))) < old_score else bundle
+
+
+def _figures(bundle: Bundle, own: Store, reference: Store | None) -> dict[str, float]:
+    """What the guard compares, by name, on held-back ticks of both arms."""
+    figures = {f"new arm: {name}": value for name, value in _judge(bundle, own).items()}
+    if reference is not None:
+        # The reference arm keeps its features, whatever the new arm's are.
+        found = _judge(bundle, reference)
+        figures.update({f"reference: {name}": value for name, value in found.items()})
+    return figures
+
+
+def _rank(result: AdaptResult) -> tuple[bool, float]:
+    """Accepted ones first, then the smaller force errors on the new arm."""
+    new = [result.figures[f"new arm: {name}"][1] for name in ("contact force", "free force")]
+    return not result.accepted, float(np.nansum(new))
 
 
 def refusals(figures: dict[str, tuple[float, float]]) -> list[str]:
@@ -158,8 +187,6 @@ def _score(figures: dict[str, float]) -> float:
 
 def _divide(episodes: Sequence[Episode]) -> tuple[list[Episode], list[Episode]]:
     """The first three quarters of every run of ticks, and the rest."""
-    from dataclasses import replace
-
     first: list[Episode] = []
     last: list[Episode] = []
     for episode in episodes:

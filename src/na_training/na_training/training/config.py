@@ -37,13 +37,22 @@ class TrainConfig:
     model: str = _choice("query", tuple(MODELS), "network of the ablation")
     backend: str = _choice("pinocchio", BACKENDS, "differentiable simulator")
     clip_gradient: str = _choice("inward", CLIP_GRADIENTS, "gradient at the effort bound")
-    seed: int = _number(0, 0, 2**31 - 1, "of weights, sampling and splits")
+    seed: int = _number(0, 0, 2**31 - 1, "of weights and sampling")
+    split_seed: int = _number(
+        0, 0, 2**31 - 1, "of the split: runs of several seeds are judged on the same recordings"
+    )
     precision: str = _choice(
         "auto", PRECISIONS, "of matrix products: bfloat16 where the processor has it, or float32"
     )
     threads: int = _number(1, 1, 256, "processor threads of torch")
     val_share: float = _number(0.1, 0.0, 0.5, "part of the split groups kept for validation")
 
+    own_constants: str = _choice(
+        "both",
+        ("both", "no"),
+        "recordings of other units than the main one: with its constants and once more with their "
+        "own, or only with its",
+    )
     train_only: str = _choice(
         "all", ("all", "effort"), "weights of the part with rollouts: all, or the effort head alone"
     )
@@ -217,6 +226,7 @@ def _check(name: str, value: Any, metadata: Mapping[str, Any]) -> None:
 
 _WHOLE = {
     "seed",
+    "split_seed",
     "threads",
     "horizons",
     "rollout_batch",

@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -35,7 +38,7 @@ class HeadsObjective:
         self.config = config
         self.store = store
         self.mixed = mixed_precision(config.precision)
-        self.latent = latents_of(model, store, mixed=self.mixed)
+        self.latent = kept_latents(model, store, mixed=self.mixed)
         given = config.category_weights
         names = sorted({run.kind(given) for run in store.runs if run.length >= WINDOW})
         weights = np.array([max(given.get(name, 1.0), 0.0) for name in names])
@@ -98,13 +101,42 @@ def _named(prefix: str, losses: dict[str, Tensor]) -> dict[str, Tensor]:
     return {f"{prefix}/{name}": value for name, value in losses.items()}
 
 
-def latents_of(model: Actuator, store: Store, *, mixed: bool = False) -> NDArray[np.float16]:
+def kept_latents(model: Actuator, store: Store, *, mixed: bool = False) -> NDArray[np.float16]:
+    """`latents_of`, kept beside the features of a store in files, for runs on the same encoder."""
+    if store.folder is None:
+        return latents_of(model, store, mixed=mixed)
+    digest = hashlib.sha256(f"{mixed}".encode())
+    for name, value in sorted(model.state_dict().items()):
+        if name.startswith(("encoder.", "mean", "scale")):
+            digest.update(name.encode())
+            digest.update(value.contiguous().numpy().tobytes())
+    path = store.folder / f"latents-{digest.hexdigest()[:24]}.npy"
+    if not path.exists():
+        # Written aside and renamed: another run may be at it too, and one may be killed.
+        aside = path.with_suffix(f".{os.getpid()}")
+        shape = (len(store), model.encoder.width)
+        out = np.lib.format.open_memmap(str(aside), mode="w+", dtype=np.float16, shape=shape)
+        latents_of(model, store, mixed=mixed, out=out)
+        out.flush()
+        aside.rename(path)
+    mapped: NDArray[np.float16] = np.load(path, mmap_mode="r")
+    return mapped
+
+
+def latents_of(
+    model: Actuator,
+    store: Store,
+    *,
+    mixed: bool = False,
+    out: NDArray[np.float16] | None = None,
+) -> NDArray[np.float16]:
     """Latents (N, width) of every tick with a full window; the others stay zero.
 
     `mixed` computes the attention in bfloat16, whose error of 0.2 % is that of keeping float16;
-    features are embedded in full precision.
+    features are embedded in full precision. `out`: zeros to write them into.
     """
-    out = np.zeros((len(store), model.encoder.width), dtype=np.float16)
+    if out is None:
+        out = np.zeros((len(store), model.encoder.width), dtype=np.float16)
     cut = model.layout.basic
     # Attention over a piece costs its length squared: short pieces, many at once.
     runs = [run for run in store.runs if run.length >= WINDOW]

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from na_core.features import FeatureSet, MotorModel, make_feature_set
+from na_core.features import FeatureSet, PhysicsFeatures
 from na_core.robot_spec import RobotSpec
-from na_training.data import Episode, Store, build_store, split_by_group
-from na_training.data.motor_fit import fit_motor
+from na_training.data import Episode, Store, build_store, join_stores, split_by_group
+from na_training.data.calibrate import calibrated_features, main_unit, other_units
 from na_training.data.split import group_of
 from na_training.model import Actuator, model_config
 from na_training.simulator import make_simulator
@@ -89,12 +89,13 @@ def prepare(
         raise RunExistsError(
             f"{out} already holds a run; pass --resume to go on with it, or another --out"
         )
-    training, validation = split_by_group(episodes, config.val_share, config.seed)
+    training, validation = split_by_group(episodes, config.val_share, config.split_seed)
     start = load_run(init, spec) if init is not None else None
     stored = load_run(out, spec, averaged=False) if resume else None
     dt = float(np.median([episode.dt for episode in episodes]))
     features = _features(spec, config, training, dt, stored or start)
-    store = build_store(training, features, cache)
+    parts = [(training, features), *_own_parts(spec, config, training, features)]
+    store = join_stores(parts, cache)
     held = build_store(validation, features, cache) if validation else None
     bundle = _bundle(spec, config, features, store, dt, start)
     bundle.supervised = _supervised(training, spec)
@@ -102,7 +103,11 @@ def prepare(
         "training_data": data_hash(training),
         "calibration": calibration_of(training),
         "training_episodes": len(training),
-        "training_seconds": round(len(store) * dt, 1),
+        "training_seconds": round(
+            dt * sum(int(stop - start) for episode in training for start, stop in episode.segments),
+            1,
+        ),
+        "other_units": len(parts) - 1,
         "validation_episodes": len(validation),
         "mean_label": _mean_label(store),
         "seed": config.seed,
@@ -157,10 +162,20 @@ def _features(
     name = model_config(config.model).features
     if known is not None and known.features.name == name:
         return known.features
-    motor: MotorModel | None = None
-    if name != "basic35":
-        motor = fit_motor(spec, training)
-    return make_feature_set(name, spec, dt, motor)
+    main = main_unit(training)
+    return calibrated_features(name, spec, dt, [e for e in training if e.unit == main])
+
+
+def _own_parts(
+    spec: RobotSpec, config: TrainConfig, training: Sequence[Episode], features: FeatureSet
+) -> list[tuple[list[Episode], FeatureSet]]:
+    """Recordings of other units with their own constants, as after a calibration."""
+    if config.own_constants == "no" or not isinstance(features, PhysicsFeatures):
+        return []
+    return [
+        (found, calibrated_features(features.name, spec, features.dt, found, features))
+        for found in other_units(training, main_unit(training)).values()
+    ]
 
 
 def _bundle(

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from na_core.features import MotorModel, Ticks
+from na_core.features import GearModel, MotorModel, Ticks
 from na_core.observers import DeadBand, make_estimator
 from na_core.observers.estimator import arm_of
 from na_core.robot_spec import load_robot_spec
@@ -69,9 +69,9 @@ def test_gate_columns_equal_the_dead_band():
 
 @pytest.mark.parametrize("kind", ["gmo", "id_friction"])
 def test_tuning_beats_zero_and_an_untuned_setting(kind):
-    motors = {"published": MOTOR}
+    constants = {"published": (MOTOR, GearModel.guessed(SPEC))}
     blocks = {"published": tuning.make_blocks(ARM, EPISODES)}
-    tuned = tuning.tune_observer(kind, SPEC, motors, blocks, DT)
+    tuned = tuning.tune_observer(kind, SPEC, constants, blocks, DT)
     assert tuned.score < 0.5  # zero would be 1.0: half of the frames are free
     assert tuned.settings in tuning.GRIDS[kind]
     assert 0.15 <= tuned.estimator.gate.on <= 6.0
