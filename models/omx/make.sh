@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # How models/omx/omx.onnx was made: generate, train in two stages, set thresholds, evaluate.
-# The steps were run one by one and not yet as this script in one go. Expect an hour and three quarters on two cores, 24 GB of
-# memory for stage two (less is slower) and 30 GB of disk below OUT (default out/omx_model).
+# The steps were run one by one and not yet as this script in one go. Expect an hour and three quarters
+# on two cores, 24 GB of memory for stage two (less is slower) and 30 GB of disk below OUT (default
+# out/omx_model).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 out=${1:-out/omx_model}

@@ -18,7 +18,7 @@ Imports onnx when a graph is built, not before.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,6 +37,11 @@ ELSEWHERE = {"mean", "scale", "effort_scale", "heads.absent"}
 """Weights that have no matrix of their own: scales, and what stands for absent memory features."""
 PARTS = ("effort", "force", "gate", "condition", "log_variance")
 Array = NDArray[np.float64]
+
+
+def physics_force(names: Collection[str]) -> str:
+    """Stem of the features whose force is added behind the gate: f_physics of the heads."""
+    return "force_link" if "force_link.x" in names else "force_slow"
 
 
 class StreamGraphError(ValueError):
@@ -323,7 +328,7 @@ class _Builder:
     def _fuse(self, extras: str) -> None:
         """force = direct + P τ + gate · physics, the last two as [P, physics] times [τ, gate]."""
         names = self.network.features[self.network.basic :]
-        physics = "force_link" if "force_link.x" in names else "force_slow"
+        physics = physics_force(names)
         try:
             columns = [
                 [

@@ -16,7 +16,7 @@ from toy_data import DT, SPEC
 from na_core.features import GearModel, HysteresisFeatures
 from na_training.data import build_store, join_stores
 from na_training.data.calibrate import calibrated_features, main_unit, other_units
-from na_training.data.gear_fit import fit_gears
+from na_training.data.gear_fit import PIECES, _choose, fit_gears
 
 ARM = slice(0, 4)
 MOTOR = planted_motor()
@@ -96,3 +96,9 @@ def test_few_recordings_move_the_constants_of_another_unit_but_little(episodes) 
     moved = [np.abs(np.log(g.stiffness[ARM] / start.stiffness[ARM])).max() for g in (near, far)]
     assert moved[0] < 0.2 and moved[0] < 0.5 * moved[1]
     assert (near.load_share[1:3] > start.load_share[1:3]).all()
+
+
+def test_every_kind_of_task_has_a_piece_however_many_there_are(episodes) -> None:
+    many = [replace(episodes[0], task=f"task {number}") for number in range(PIECES + 6)]
+    chosen = _choose(many)
+    assert {episode.task for episode, _ in chosen} == {episode.task for episode in many}

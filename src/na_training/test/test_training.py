@@ -158,7 +158,7 @@ def test_another_unit_enters_with_both_constants(
     own = [replace(episode, unit="a") for episode in toy_set(6)]
     other = [replace(e, unit="b", name=f"b-{e.name}") for e in toy_set(4)]
     twice = trainer_for([*own, *other], tmp_path / "twice", 1).objective.store
-    config = {"own_constants": "no"}
+    config = {"unit_constants": "main"}
     once = trainer_for([*own, *other], tmp_path / "once", 1, config=config).objective.store
     split = json.loads((tmp_path / "twice" / "splits.json").read_text())
     extra = [e for e in other if e.name in split["training"]]

@@ -59,9 +59,10 @@ def make_feature_set(
     """
     if name == BasicFeatures.name:
         return BasicFeatures(spec.names)
-    for kind in (PhysicsFeatures, HysteresisFeatures):
-        if name == kind.name:
-            return kind.for_robot(spec, dt, motor, gears)
+    if name == PhysicsFeatures.name:
+        return PhysicsFeatures.for_robot(spec, dt, motor)
+    if name == HysteresisFeatures.name:
+        return HysteresisFeatures.for_robot(spec, dt, motor, gears)
     raise FeatureError(f"feature set {name!r}, expected one of {', '.join(FEATURE_SETS)}")
 
 

@@ -218,5 +218,6 @@ class HysteresisFeatures(PhysicsFeatures):
         motor: MotorModel | None = None,
         gears: GearModel | None = None,
     ) -> HysteresisFeatures:
+        """Build for a robot; as for `PhysicsFeatures`, and guessed gears and friction when None."""
         motor = motor or MotorModel.published(spec)
         return cls(*cls._parts(spec, motor), dt, motor, gears or GearModel.guessed(spec))

@@ -17,7 +17,6 @@ from na_core.features.rigid import RigidArm, RigidTerms, force_map
 from na_core.features.ticks import FeatureError, Ticks
 
 if TYPE_CHECKING:
-    from na_core.features.gears import GearModel
     from na_core.robot_spec import RobotSpec
 
 AXES = ("x", "y", "z")
@@ -215,7 +214,6 @@ class PhysicsFeatures(FeatureSet):
         spec: RobotSpec,
         dt: float,
         motor: MotorModel | None = None,
-        gears: GearModel | None = None,
     ) -> PhysicsFeatures:
         """Build for a robot.
 
@@ -223,9 +221,7 @@ class PhysicsFeatures(FeatureSet):
             spec: the robot.
             dt: seconds per tick.
             motor: constants of the motors; the published ratings of its servos when None.
-            gears: gears and friction, for sets that know of them; guesses when None.
         """
-        del gears
         motor = motor or MotorModel.published(spec)
         return cls(*cls._parts(spec, motor), dt, motor)
 

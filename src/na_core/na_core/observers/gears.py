@@ -3,21 +3,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import ClassVar
-
-import numpy as np
 
 from na_core.features.gears import GearModel, GearObserver, Variant
 from na_core.features.motor import SIGN_SPEED, MotorModel
 from na_core.features.rigid import RigidTerms
 from na_core.features.ticks import Ticks
-from na_core.observers.base import Array, Observer, ObserverError, State
+from na_core.observers.base import Array, ObserverError, State
+from na_core.observers.momentum import MomentumObserver
 
 PLAIN = (Variant("fitted"),)
 
 
-class GearLoadObserver(Observer):
+class GearLoadObserver(MomentumObserver):
     """`gmo` on the side of the links: the drive is the load found behind friction and gears.
 
     Friction that holds a joint hides its load from the motor current but not from the encoder, for
@@ -25,11 +23,10 @@ class GearLoadObserver(Observer):
     recordings with a known force are enough: `na_training.data.gear_fit`.
 
     Settings:
-        gain: k [1/s]; 1/k is the time constant.
+        gain: as for the momentum observer [1/s].
     """
 
     name: ClassVar[str] = "gears"
-    DEFAULTS: ClassVar[Mapping[str, float]] = {"gain": 10.0}
     needs_gears: ClassVar[bool] = True
 
     def __init__(
@@ -51,18 +48,13 @@ class GearLoadObserver(Observer):
 
     def start(self, ticks: Ticks, terms: RigidTerms) -> State:
         effort, position, _ = self._at_servo(ticks)
-        state = self._load.start(effort, position)
-        state.update(momentum=terms.momentum.copy(), residual=np.zeros(ticks.shape))
-        return state
+        return {**super().start(ticks, terms), **self._load.start(effort, position)}
 
-    def step(self, state: State, ticks: Ticks, terms: RigidTerms) -> tuple[Array, State]:
-        load, _, following = self._load.step(state, *self._at_servo(ticks))
-        drive = load[..., 0, :] / self.ratio + terms.drift
-        change = terms.momentum - state["momentum"] - self.dt * drive
-        gain = self.settings["gain"]
-        residual = (state["residual"] + gain * change) / (1.0 + gain * self.dt)
-        following.update(momentum=terms.momentum, residual=residual)
-        return residual, following
+    def _friction(self, state: State, ticks: Ticks) -> tuple[Array, State]:
+        """What friction and gears keep of the motor effort: all but the load that was found."""
+        effort, position, velocity = self._at_servo(ticks)
+        load, _, following = self._load.step(state, effort, position, velocity)
+        return (effort - load[..., 0, :]) / self.ratio, following
 
     def _at_servo(self, ticks: Ticks) -> tuple[Array, Array, Array]:
         """Motor effort, position and velocity at the servos' outputs."""

@@ -57,8 +57,8 @@ def calibrated_features(
 def _halfway(old: MotorModel, new: MotorModel) -> MotorModel:
     """Mean of the constants of another unit and those fitted to a few minutes of this one.
 
-    The two are about equally far from the truth: the fit by what little moved, the other unit by
-    what units of one make differ in.
+    The fit is off by what little moved, the other unit by what units of one make differ in; half
+    the way was better than either on the emulated second arm (docs/training.md, Adaptation).
     """
     before, after = old.to_json(), new.to_json()
     return MotorModel.from_json(

@@ -121,10 +121,10 @@ def _choose(episodes: Sequence[Episode]) -> list[tuple[Episode, slice]]:
                     kinds.setdefault(f"{episode.category}/{episode.task}", []).append(
                         (episode, span)
                     )
-    share = PIECES // max(len(kinds), 1)
+    share = max(PIECES // max(len(kinds), 1), 1)
     chosen = []
     for pieces in kinds.values():
-        step = max(len(pieces) / max(share, 1), 1.0)
+        step = max(len(pieces) / share, 1.0)
         chosen += [pieces[int(k * step)] for k in range(min(share, len(pieces)))]
     return chosen
 

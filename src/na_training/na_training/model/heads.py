@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from na_core.stream_graph import MOST_PHYSICS, physics_force
 from na_training.model.config import ModelConfig
 
 
@@ -96,7 +97,7 @@ class Heads(nn.Module):  # type: ignore[misc]
             places = {name: index for index, name in enumerate(names)}
             columns = [places[f"force_map.{axis}.{name}"] for axis in "xyz" for name in joint_names]
             self.register_buffer("map_index", torch.tensor(columns))
-            physics = "force_link" if "force_link.x" in places else "force_slow"
+            physics = physics_force(places)
             self.register_buffer(
                 "force_index", torch.tensor([places[f"{physics}.{axis}"] for axis in "xyz"])
             )
@@ -136,7 +137,7 @@ class Heads(nn.Module):  # type: ignore[misc]
                 inverse = inverse.unflatten(-1, (3, self.joints))
                 force = force + (inverse * effort[..., None, :]).sum(-1)
                 physics = raw.index_select(-1, self.force_index)
-                force = force + torch.sigmoid(gate) * physics.clamp(-50.0, 50.0)
+                force = force + torch.sigmoid(gate) * physics.clamp(-MOST_PHYSICS, MOST_PHYSICS)
         variance = self._through(self.log_variance, shared).clamp(-9.0, 6.0)
         return Estimates(force, gate, self._through(self.condition, shared), variance)
 

@@ -47,11 +47,10 @@ class TrainConfig:
     threads: int = _number(1, 1, 256, "processor threads of torch")
     val_share: float = _number(0.1, 0.0, 0.5, "part of the split groups kept for validation")
 
-    own_constants: str = _choice(
+    unit_constants: str = _choice(
         "both",
-        ("both", "no"),
-        "recordings of other units than the main one: with its constants and once more with their "
-        "own, or only with its",
+        ("both", "main"),
+        "of other units' recordings: the main unit's and once more their own, or the main unit's",
     )
     train_only: str = _choice(
         "all", ("all", "effort"), "weights of the part with rollouts: all, or the effort head alone"

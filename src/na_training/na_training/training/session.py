@@ -170,7 +170,7 @@ def _own_parts(
     spec: RobotSpec, config: TrainConfig, training: Sequence[Episode], features: FeatureSet
 ) -> list[tuple[list[Episode], FeatureSet]]:
     """Recordings of other units with their own constants, as after a calibration."""
-    if config.own_constants == "no" or not isinstance(features, PhysicsFeatures):
+    if config.unit_constants == "main" or not isinstance(features, PhysicsFeatures):
         return []
     return [
         (found, calibrated_features(features.name, spec, features.dt, found, features))
