@@ -130,6 +130,21 @@ class RestingHand:
         return whole - left**2 / (2.0 * slowing) if left < slowing else since - slowing / 2.0
 
 
+def clear_pose(robot: RobotSpec, reach: Reach, rng: np.random.Generator, now: Array) -> Array:
+    """A random pose (n,) around the home pose, clear of the table along the straight way there."""
+    arm = np.array([joint.role == "arm" for joint in robot.joints])
+    home = robot.home
+    span_low = np.maximum(robot.lower * 0.85, home - 1.3)
+    span_high = np.minimum(robot.upper * 0.85, home + 1.3)
+    for _ in range(200):
+        goal = np.array(now)
+        goal[arm] = rng.uniform(span_low[arm], span_high[arm])
+        ways = [now + share * (goal - now) for share in (0.25, 0.5, 0.75, 1.0)]
+        if min(reach.lowest(way) for way in ways) > CLEARANCE:
+            return goal
+    return np.array(home)
+
+
 class ScriptedOperator:
     """An operator's hand targets over time, the same for the same seed.
 
@@ -207,18 +222,5 @@ class ScriptedOperator:
             low, high = self.robot.lower[gripper], self.robot.upper[gripper]
             goal[gripper] = low + (high - low) * self._rng.uniform(0.1, 0.9)
             return goal
-        return self._free_pose(now)
+        return clear_pose(self.robot, self._reach, self._rng, now)
 
-    def _free_pose(self, now: Array) -> Array:
-        """A random pose near the home pose, clear of the table along the straight way there."""
-        arm = np.array([joint.role == "arm" for joint in self.robot.joints])
-        home = self.robot.home
-        span_low = np.maximum(self.robot.lower * 0.85, home - 1.3)
-        span_high = np.minimum(self.robot.upper * 0.85, home + 1.3)
-        for _ in range(200):
-            goal = np.array(now)
-            goal[arm] = self._rng.uniform(span_low[arm], span_high[arm])
-            ways = [now + share * (goal - now) for share in (0.25, 0.5, 0.75, 1.0)]
-            if min(self._reach.lowest(way) for way in ways) > CLEARANCE:
-                return goal
-        return np.array(home)

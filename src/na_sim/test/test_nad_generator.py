@@ -275,3 +275,33 @@ def test_jobs_do_not_change_the_data(tmp_path: Path) -> None:
             for key in one:
                 if one[key].dtype.kind == "f":
                     assert np.array_equal(one[key], two[key], equal_nan=True)
+
+
+def test_poses_of_anywhere_go_where_the_tasks_do_not() -> None:
+    """A model that saw the tasks' poses only was sure of no force in the others."""
+    beyond = {}
+    for category in ("free_motion", "anywhere"):
+        chosen = [order(category, "wander", "empty", index, 60.0) for index in range(3)]
+        path = np.concatenate([plan.leader for o in chosen for plan in plans(o)])
+        beyond[category] = float((path[:, 1:4].sum(axis=1) < -0.6).mean())  # tip points up
+    assert beyond["anywhere"] > 0.05 > 2.0 * beyond["free_motion"]
+
+
+def test_a_load_that_a_hand_puts_on_hangs_from_the_first_tick() -> None:
+    r = record([order("anywhere", "wander", "300g", 1, 30.0)])[0]
+    assert (r.label_source == PAYLOAD).all()
+    changes = np.flatnonzero(np.diff(r.label_mass) != 0.0)
+    assert len(changes) >= 2
+    known = r.label_valid
+    assert not known[changes + 1].any() and known.mean() > 0.8
+    off = np.linalg.norm(r.label_force - r.truth.force, axis=1)
+    assert np.median(off[known]) < 0.1  # no table carries it
+    assert np.abs(r.truth.elsewhere).max() == 0.0  # nothing is hit on the way
+
+
+def test_a_hand_pushes_the_moving_arm() -> None:
+    r = record([order("anywhere", "wander", "pushed", 0, 20.0)])[0]
+    moving = np.abs(r.truth.velocity[:, :4]).max(axis=1) > 0.3
+    pushed = np.linalg.norm(r.truth.force, axis=1) > 0.5
+    assert (r.label_source == FT_SENSOR).all()
+    assert (moving & pushed).sum() > 20

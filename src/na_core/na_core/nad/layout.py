@@ -11,7 +11,7 @@ from typing import Any
 NAD_VERSION = "1"
 """Version of the layout, written to every EpisodeInfo and to metadata.yaml."""
 
-TRAINING_CATEGORIES = ("free_motion", "force_labelled", "condition", "holds")
+TRAINING_CATEGORIES = ("free_motion", "force_labelled", "condition", "holds", "anywhere")
 EVALUATION_CATEGORIES = (
     "gauge",
     "unseen_mass",

@@ -145,6 +145,22 @@ def _free(shop: Workshop, rng: Rng, order: Order, maker: Maker) -> list[EpisodeP
         path = free_tasks.lean(shop, rng, maker.ticks, grip)
     else:
         path = free_tasks.wander(shop, rng, maker.ticks, grip)
+    if variant == "pushed":
+        push = _tip_push(shop, rng, push_tasks.hand_forces(shop, rng, maker.ticks))
+        return [maker.plan(path, grip, push=push, label_source=maker.full(FT_SENSOR))]
+    if (mass := _mass_of(variant)) > 0.0:
+        carry = load_tasks.put_on_and_off(shop, rng, maker.ticks)
+        return [
+            maker.plan(
+                path,
+                grip,
+                payload=mass,
+                mass=np.where(carry.carried, mass, 0.0),
+                support=False,
+                label_share=carry.share,
+                label_valid=carry.valid,
+            )
+        ]
     return [maker.plan(path, grip)]
 
 
@@ -338,6 +354,7 @@ def build_plans(
 ) -> list[EpisodePlan]:
     """Plans of one order, the same for the same seed, arm and order."""
     pace = FAST_PACE if order.row.category == "fast" else 1.0
-    shop = Workshop(shop.robot, shop.reach, shop.rate, pace)
+    anywhere = order.row.category == "anywhere"
+    shop = Workshop(shop.robot, shop.reach, shop.rate, pace, anywhere)
     maker = Maker(shop, order, seed, arm, dither=dither)
     return BUILDERS[order.row.task](shop, maker.rng, order, maker)

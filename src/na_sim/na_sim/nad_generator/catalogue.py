@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is generated: categories, tasks, variants and their share of the minutes.
 
-The three training categories follow the paper's accounting (34.15, 46.24 and 14.13 min at
-58.6 Hz); how the minutes of a category are divided among its tasks is ours.
+The first three training categories follow the paper's accounting (34.15, 46.24 and 14.13 min at
+58.6 Hz); how the minutes of a category are divided among its tasks is ours, and so are `holds` and
+`anywhere` (poses outside the tasks' workspace; loads and pushes whatever the arm is doing).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from na_sim.nad_generator.strata import stratum
 
 PAPER_MINUTES = {"free_motion": 34.15, "force_labelled": 46.24, "condition": 14.13}
 PAPER_TOTAL = sum(PAPER_MINUTES.values())  # 94.52
-TRAINING_CATEGORIES = ("free_motion", "force_labelled", "condition", "holds")
+TRAINING_CATEGORIES = ("free_motion", "force_labelled", "condition", "holds", "anywhere")
 SUITES = (
     "gauge",
     "unseen_mass",
@@ -32,6 +33,7 @@ SUITES = (
 DEFAULT_MINUTES: dict[str, float] = {
     **PAPER_MINUTES,
     "holds": 60.0,
+    "anywhere": 60.0,
     "gauge": 12.0,
     "unseen_mass": 15.0,
     "fast": 10.0,
@@ -131,6 +133,13 @@ def rows_of(category: str) -> list[Row]:
         return [
             Row(category, "hold", "pushed", 0.85),
             Row(category, "hold", "quiet", 0.15),
+        ]
+    if category == "anywhere":
+        return [
+            Row(category, "wander", "empty", 0.25),
+            *[Row(category, "wander", f"{mass}g", 0.07) for mass in MASSES],
+            Row(category, "wander", "pushed", 0.2),
+            Row(category, "hold", "pushed", 0.2),
         ]
     if category == "gauge":
         return [

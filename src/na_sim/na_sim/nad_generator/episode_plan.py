@@ -60,8 +60,9 @@ class EpisodePlan:
         seed: seeds of the episode's own generators.
         leader: leader joint path (T, n) [rad or m], tremor included.
         payload: nominal mass [kg], 0 when none is carried.
-        mass: carried mass (T,) [kg]; a load taken up on the way stands on a table at the height
-            where the tip is then.
+        mass: carried mass (T,) [kg].
+        support: a load taken up on the way stands on a table at the height where the tip is then;
+            otherwise it hangs freely from the start, as when a hand puts it on.
         block: whether a block is between the fingers (T,).
         label_source: ForceLabel source (T,).
         label_share: share of the payload that hangs on the arm, by protocol (T,).
@@ -93,6 +94,7 @@ class EpisodePlan:
     plane: PlanePlan | None = None
     band: BandPlan | None = None
     mass: Array = field(default_factory=lambda: np.zeros(0))
+    support: bool = True
     block: Flags = field(default_factory=lambda: np.zeros(0, bool))
     label_source: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))
     label_share: Array = field(default_factory=lambda: np.zeros(0))

@@ -114,7 +114,7 @@ def wander(shop: Workshop, rng: np.random.Generator, ticks: int, grip: Grip) -> 
     end = ticks / shop.rate
     stops.wait(rng.uniform(0.2, 1.5))
     while stops.time < end:
-        stops.go(with_grip(shop.free_pose(rng), grip), rng.uniform(0.25, 1.1))
+        stops.go(with_grip(shop.free_pose(rng, stops.now), grip), rng.uniform(0.25, 1.1))
         if rng.uniform() < 0.5:
             stops.wait(rng.uniform(0.1, 2.5))
     return through(shop.times(ticks), stops.stops)

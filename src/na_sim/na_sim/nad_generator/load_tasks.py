@@ -125,6 +125,30 @@ def pick_and_place(shop: Workshop, rng: np.random.Generator, ticks: int, grip: G
     )
 
 
+def put_on_and_off(shop: Workshop, rng: np.random.Generator, ticks: int) -> Carry:
+    """A hand hangs a load on the arm and takes it off again, whatever the arm is doing.
+
+    The path is left to the caller (T, 0).
+    """
+    times = shop.times(ticks)
+    carried, doubt = _Ledger(), _Ledger()
+    now, on = 0.0, bool(rng.uniform() < 0.5)
+    while now < times[-1]:
+        end = now + (rng.uniform(2.0, 15.0) if on else rng.uniform(1.0, 8.0))
+        if on:
+            carried.add(now, end)
+        doubt.add(end - LIFT_DOUBT, end + 3.0 * LIFT_DOUBT)
+        now, on = end, not on
+    flags = carried.flags(times)
+    return Carry(
+        path=np.zeros((ticks, 0)),
+        carried=flags,
+        share=flags.astype(float),
+        valid=~doubt.flags(times),
+        block=np.zeros(ticks, bool),
+    )
+
+
 def _gripper(q: Array, grip: Grip) -> float | None:
     return None if grip.index is None else float(q[grip.index])
 

@@ -170,5 +170,5 @@ def held_poses(
         begin = stops.time
         stops.wait(rng.uniform(*hold))
         spans.append((begin, stops.time))
-        stops.go(with_grip(shop.free_pose(rng), grip), rng.uniform(0.3, 0.9))
+        stops.go(with_grip(shop.free_pose(rng, stops.now), grip), rng.uniform(0.3, 0.9))
     return through(shop.times(ticks), stops.stops), spans

@@ -139,9 +139,11 @@ class Batch:
             set_payload(core, k, float(plan.mass[0]))
 
     def _attach(self, k: int, mass: float, height: float) -> None:
-        """Hang `mass` [kg] on the tip; it stands on a table when the tip is at `height` [m]."""
+        """Hang `mass` [kg] on the tip; it may stand on a table while the tip is at `height` [m]."""
         core = self.core
         set_payload(core, k, mass)
+        if not self.plans[k].support:
+            return
         f = core.forces[k, SUPPORT_SLOT]
         f["kind"], f["on_tip"], f["body"] = KIND_SUPPORT, 1, core.scene.end_effector
         f["started"] = 0

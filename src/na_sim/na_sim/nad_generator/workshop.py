@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from na_sim.operator import Tremor, minimum_jerk
+from na_sim.operator import Tremor, clear_pose, minimum_jerk
 from na_sim.reach import Reach
 
 if TYPE_CHECKING:
@@ -36,12 +36,14 @@ class Workshop:
         reach: its kinematics.
         rate: control rate [Hz].
         pace: multiplies every speed.
+        anywhere: poses are those of an operator who moves the arm all over its joint range.
     """
 
     robot: RobotSpec
     reach: Reach
     rate: float = RATE
     pace: float = 1.0
+    anywhere: bool = False
 
     @property
     def arm(self) -> list[int]:
@@ -79,8 +81,11 @@ class Workshop:
                 return q
         return np.array(self.robot.home)
 
-    def free_pose(self, rng: np.random.Generator) -> Array:
-        """A random comfortable pose (n,)."""
+    def free_pose(self, rng: np.random.Generator, now: Array | None = None) -> Array:
+        """A random comfortable pose (n,), or any pose with a clear way from `now` (n,)."""
+        if self.anywhere:
+            start = np.array(self.robot.home) if now is None else now
+            return clear_pose(self.robot, self.reach, rng, start)
         return self.pose_at(rng, (0.13, 0.30), (0.08, 0.30))
 
     def inside(self, q: Array) -> bool:

@@ -27,7 +27,7 @@ from na_core.observers.estimator import arm_of
 from na_core.robot_spec import RobotSpec
 from na_training.classical.samples import FitError
 from na_training.data import Episode
-from na_training.data.gear_fit import fit_gears
+from na_training.data.drive_fit import fit_drives
 from na_training.data.motor_fit import fit_motor
 
 Array = NDArray[np.float64]
@@ -130,7 +130,7 @@ class Tuned:
     Attributes:
         estimator: ready to run live or in replay.
         settings: of the observer, chosen.
-        motor: "fitted" or "published" constants.
+        motor: constants "fitted" together with the gears, "regressed" on effort, or "published".
         weighted: whether joints are weighted by their noise.
         score: balanced validation error [N].
         seconds: wall-clock of tuning, without the motor fit [s].
@@ -305,11 +305,12 @@ def tune_all(
         tuned observers by name, the fitted motor, and the seconds of its fit.
     """
     started = time.perf_counter()
-    fitted = fit_motor(spec, training)
-    gears = fit_gears(spec, training, fitted)
+    regressed = fit_motor(spec, training)
+    fitted, gears = fit_drives(spec, training, regressed)
     seconds = time.perf_counter() - started
     constants = {
         "fitted": (fitted, gears),
+        "regressed": (regressed, gears),
         "published": (MotorModel.published(spec), GearModel.guessed(spec)),
     }
     blocks = {

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,8 +16,8 @@ from na_core.features import (
     make_feature_set,
 )
 from na_core.robot_spec import RobotSpec
+from na_training.data.drive_fit import fit_drives
 from na_training.data.episode import Episode
-from na_training.data.gear_fit import fit_gears
 from na_training.data.motor_fit import fit_motor
 
 OWN_SECONDS = 180.0
@@ -39,30 +40,31 @@ def calibrated_features(
         spec: the robot.
         dt: seconds per tick.
         episodes: recordings of one arm.
-        start: a set of another unit, whose gears the fit starts from.
+        start: a set of another unit, whose gears the fit starts from, and its motors when `near`.
         near: hold the constants near those of that unit, for a few minutes of a new arm.
     """
     if name == "basic35":
         return make_feature_set(name, spec, dt)
     motor = fit_motor(spec, episodes)
+    known = start.gears if isinstance(start, HysteresisFeatures) else None
+    near = near and known is not None
     if near and isinstance(start, PhysicsFeatures):
-        motor = _halfway(start.motor, motor)
-    gears = None
-    if name == HysteresisFeatures.name:
-        known = start.gears if isinstance(start, HysteresisFeatures) else None
-        gears = fit_gears(spec, episodes, motor, known, near=near and known is not None)
-    return make_feature_set(name, spec, dt, motor, gears)
+        motor = _friction_halfway(start.motor, motor)
+    motor, gears = fit_drives(spec, episodes, motor, known, near=near)
+    return make_feature_set(
+        name, spec, dt, motor, gears if name == HysteresisFeatures.name else None
+    )
 
 
-def _halfway(old: MotorModel, new: MotorModel) -> MotorModel:
-    """Mean of the constants of another unit and those fitted to a few minutes of this one.
+def _friction_halfway(old: MotorModel, new: MotorModel) -> MotorModel:
+    """The motor of another unit with friction half way to what a few minutes of this one show.
 
-    The fit is off by what little moved, the other unit by what units of one make differ in; half
-    the way was better than either on the emulated second arm (docs/training.md, Adaptation).
+    That friction is off by what little moved, the other unit's by what units of one make differ in.
     """
-    before, after = old.to_json(), new.to_json()
-    return MotorModel.from_json(
-        {name: np.mean([before[name], after[name]], axis=0) for name in after}
+    return replace(
+        old,
+        coulomb=0.5 * (old.coulomb + new.coulomb),
+        viscous=0.5 * (old.viscous + new.viscous),
     )
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Planted gears and friction are found again, and with them the force that friction hides."""
+"""Planted motors, gears and friction are found again, and the force that friction hides."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ pytest.importorskip("torch", reason="needs torch: requirements/train.txt")
 from planted_gears import planted_gears, planted_motor, pushed_episode
 from toy_data import DT, SPEC
 
-from na_core.features import GearModel, HysteresisFeatures
+from na_core.features import GearModel, HysteresisFeatures, MotorModel
 from na_training.data import build_store, join_stores
 from na_training.data.calibrate import calibrated_features, main_unit, other_units
-from na_training.data.gear_fit import PIECES, _choose, fit_gears
+from na_training.data.drive_fit import PIECES, _choose, fit_drives
 
 ARM = slice(0, 4)
 MOTOR = planted_motor()
@@ -28,12 +28,19 @@ def episodes():
 
 
 @pytest.fixture(scope="module")
-def fitted(episodes) -> GearModel:
-    return fit_gears(SPEC, episodes[:3], MOTOR)
+def drives(episodes) -> tuple[MotorModel, GearModel]:
+    return fit_drives(SPEC, episodes[:3], MOTOR)
 
 
-def contact_error(gears: GearModel, episode, name: str = "force_link") -> float:
-    features = HysteresisFeatures.for_robot(SPEC, DT, MOTOR, gears)
+@pytest.fixture(scope="module")
+def fitted(drives) -> GearModel:
+    return drives[1]
+
+
+def contact_error(
+    gears: GearModel, episode, name: str = "force_link", motor: MotorModel = MOTOR
+) -> float:
+    features = HysteresisFeatures.for_robot(SPEC, DT, motor, gears)
     store = build_store([episode], features)
     columns = [features.names.index(f"{name}.{axis}") for axis in "xyz"]
     touching = store.contact == 1.0
@@ -57,6 +64,21 @@ def test_the_force_behind_friction_comes_back(fitted: GearModel, episodes) -> No
     assert with_gears < 0.5
 
 
+def test_a_wrong_motor_is_put_right(episodes) -> None:
+    """A torque constant off by a fifth and a current offset: neither may pass for friction."""
+    servo = np.array([1.0, 1.0, 1.0, 1.0, 0.0])
+    wrong = replace(
+        MOTOR, torque_constant=MOTOR.torque_constant * (1.0 - 0.2 * servo), offset=0.04 * servo
+    )
+    motor, gears = fit_drives(SPEC, episodes[:3], wrong)
+    found = motor.torque_constant[ARM] / MOTOR.torque_constant[ARM]
+    np.testing.assert_allclose(found[1:], 1.0, atol=0.05)
+    np.testing.assert_allclose(motor.offset[ARM], 0.0, atol=0.01)
+    assert motor.torque_constant[4] == wrong.torque_constant[4]
+    np.testing.assert_array_equal(motor.coulomb, wrong.coulomb)
+    assert contact_error(gears, episodes[3], motor=motor) < 0.5
+
+
 def test_a_joint_that_no_force_moves_keeps_its_constants(fitted: GearModel) -> None:
     guess = GearModel.guessed(SPEC)
     assert fitted.coulomb[4] == guess.coulomb[4] and fitted.stiffness[4] == guess.stiffness[4]
@@ -65,9 +87,10 @@ def test_a_joint_that_no_force_moves_keeps_its_constants(fitted: GearModel) -> N
 def test_without_labels_the_model_stays_as_it_was(episodes) -> None:
     start = planted_gears(1.5)
     unknown = [replace(e, force=np.full(e.force.shape, np.nan)) for e in episodes]
-    assert fit_gears(SPEC, unknown, MOTOR, start) is start
     short = replace(episodes[0], segments=np.array([[0, 300]]))
-    assert fit_gears(SPEC, [short], MOTOR, start) is start
+    for few in (unknown, [short]):
+        motor, gears = fit_drives(SPEC, few, MOTOR, start)
+        assert motor is MOTOR and gears is start
 
 
 def test_every_unit_gets_constants_of_its_own(episodes, monkeypatch) -> None:
@@ -91,10 +114,17 @@ def test_every_unit_gets_constants_of_its_own(episodes, monkeypatch) -> None:
 def test_few_recordings_move_the_constants_of_another_unit_but_little(episodes) -> None:
     few = [replace(episodes[0], segments=np.array([[0, 700]]))]
     start = planted_gears(0.7)
-    far = fit_gears(SPEC, few, MOTOR, start)
-    near = fit_gears(SPEC, few, MOTOR, start, near=True)
-    moved = [np.abs(np.log(g.stiffness[ARM] / start.stiffness[ARM])).max() for g in (near, far)]
-    assert moved[0] < 0.2 and moved[0] < 0.5 * moved[1]
+    fits = [fit_drives(SPEC, few, MOTOR, start, near=near) for near in (True, False)]
+    stiffness, constant = (
+        [np.abs(np.log(part[ARM])).max() for part in parts]
+        for parts in (
+            [gears.stiffness / start.stiffness for _, gears in fits],
+            [motor.torque_constant / MOTOR.torque_constant for motor, _ in fits],
+        )
+    )
+    assert stiffness[0] < 0.2 and stiffness[0] < 0.5 * stiffness[1]
+    assert constant[0] < 0.03
+    near = fits[0][1]
     assert (near.load_share[1:3] > start.load_share[1:3]).all()
 
 
