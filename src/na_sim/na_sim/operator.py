@@ -223,4 +223,3 @@ class ScriptedOperator:
             goal[gripper] = low + (high - low) * self._rng.uniform(0.1, 0.9)
             return goal
         return clear_pose(self.robot, self._reach, self._rng, now)
-
