@@ -20,7 +20,13 @@ def parse(module: object, words: list[str]) -> argparse.Namespace:
 
 
 def test_groups_of_categories_stand_for_their_members() -> None:
-    assert nad._categories("training") == ("free_motion", "force_labelled", "condition", "holds")
+    assert nad._categories("training") == (
+        "free_motion",
+        "force_labelled",
+        "condition",
+        "holds",
+        "anywhere",
+    )
     assert nad._categories("gauge, suites")[0] == "gauge"
     assert len(set(nad._categories("all,fast"))) == len(nad._categories("all,fast"))
 
