@@ -134,7 +134,7 @@ def _segments(
             "timestamp": (np.arange(len(rows)) / fps).astype(np.float32),
         }
         if force:
-            known = labelled_force(episode, track.time_ns[frames][rows])
+            known = labelled_force(episode, track.time_ns[frames][rows], 1.0 / fps)
             columns["observation.force"] = known.force.astype(np.float32)
             if len(known.frames) > 1:
                 raise NadError(episode.path, f"force labels mix the axes {', '.join(known.frames)}")

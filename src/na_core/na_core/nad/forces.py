@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from na_core.nad.arrays import Episode
 from na_core.nad.layout import FT_WRENCH, LABEL_SOURCES
+from na_core.nad.resampling import around_ns
 from na_core.nad.timeline import Int, sample_hold
 
 
@@ -26,11 +27,11 @@ class LabelledForce:
     frames: tuple[str, ...]
 
 
-def labelled_force(episode: Episode, time_ns: Int, max_age: float = 0.1) -> LabelledForce:
-    """Return the labelled force at `time_ns` (M,) [ns].
+def labelled_force(episode: Episode, time_ns: Int, period: float) -> LabelledForce:
+    """Return the labelled force at `time_ns` (M,) [ns], frames of one every `period` [s].
 
-    Where the label in force says FT_SENSOR, the latest sample of /ft_sensor/wrench not older than
-    `max_age` [s] counts.
+    Where the label in force says FT_SENSOR, it is the mean of /ft_sensor/wrench around each time
+    (see `resampling.around`), and nothing where the sensor was silent.
     """
     labels = episode.labels
     count = len(time_ns)
@@ -39,21 +40,15 @@ def labelled_force(episode: Episode, time_ns: Int, max_age: float = 0.1) -> Labe
         return LabelledForce(nothing, np.zeros(count, bool), np.zeros(count, np.uint8), ())
     source, force, valid = labels.at(time_ns)
     index = sample_hold(labels.time_ns, time_ns)
-    frames = {labels.frames[int(i)] for i in np.unique(index[valid & (index >= 0)])}
     sensor = valid & (source == LABEL_SOURCES["ft_sensor"])
-    if sensor.any():
-        wrench = episode.wrenches.get(FT_WRENCH)
+    frames = {labels.frames[int(i)] for i in np.unique(index[valid & ~sensor & (index >= 0)])}
+    wrench = episode.wrenches.get(FT_WRENCH)
+    if sensor.any() and (wrench is None or not len(wrench)):
         valid = valid & ~sensor
-        if wrench is not None and len(wrench):
-            nearest = sample_hold(wrench.time_ns, time_ns)
-            at = np.maximum(nearest, 0)
-            age = time_ns - wrench.time_ns[at]
-            usable = sensor & (nearest >= 0) & (age <= max_age * 1e9)
-            usable &= np.isfinite(wrench.force[at]).all(axis=1)
-            force[usable] = wrench.force[at][usable]
-            valid = valid | usable
-            frames = {labels.frames[int(i)] for i in np.unique(index[valid & ~usable])}
-            if usable.any():
-                frames.add(wrench.frame)
+    elif sensor.any() and wrench is not None:
+        force[sensor] = around_ns(wrench.time_ns, wrench.force, time_ns[sensor], period)
+        valid = valid & ~(sensor & np.isnan(force).any(axis=1))
+        if (sensor & valid).any():
+            frames.add(wrench.frame)
     force[~valid] = np.nan
     return LabelledForce(force, valid, source, tuple(sorted(frames)))

@@ -20,7 +20,7 @@ class GearLoadObserver(MomentumObserver):
 
     Friction that holds a joint hides its load from the motor current but not from the encoder, for
     the gears yield (see `na_core.features.gears`). Needs fitted gears and friction, for which
-    recordings with a known force are enough: `na_training.data.gear_fit`.
+    recordings with a known force are enough: `na_training.data.drive_fit`.
 
     Settings:
         gain: as for the momentum observer [1/s].

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Labelled force at given times: payloads hold, the sensor is sampled, age counts."""
+"""Labelled force at given times: payloads hold, the sensor is averaged around the tick."""
 
 from __future__ import annotations
 
@@ -48,24 +48,24 @@ def test_labels_hold_until_the_next_one(tmp_path: Path) -> None:
         (START + 2 * SECOND, _label(START + 2 * SECOND, source=0, valid=False)),
     ]
     times = START + np.array([-1, 0, SECOND - 1, SECOND, 3 * SECOND])
-    known = labelled_force(_episode(tmp_path / "e", labels), times)
+    known = labelled_force(_episode(tmp_path / "e", labels), times, 0.017)
     assert known.valid.tolist() == [False, True, True, True, False]
     np.testing.assert_allclose(known.force[1:4, 2], [-1.96133, -1.96133, -4.903325])
     assert np.isnan(known.force[[0, 4]]).all()
     assert known.frames == ("link1",)
 
 
-def test_sensor_label_takes_the_latest_sample_that_is_fresh(tmp_path: Path) -> None:
+def test_sensor_label_is_the_mean_of_the_samples_around(tmp_path: Path) -> None:
     sensor = LABEL_SOURCES["ft_sensor"]
     labels = [(START, _label(START, source=sensor, valid=True))]
     episode = _episode(tmp_path / "e", labels, wrench_until=1.0)
-    times = START + np.array([5_000_000, 505_000_000, 1_050_000_000, 1_500_000_000])
-    known = labelled_force(episode, times, max_age=0.1)
+    times = START + np.array([20_000_000, 505_000_000, 990_000_000, 1_050_000_000])
+    known = labelled_force(episode, times, 0.02)
     assert known.valid.tolist() == [True, True, True, False]
-    assert known.force[:3, 0].tolist() == [0.0, 50.0, 99.0]
+    np.testing.assert_allclose(known.force[:3, 0], [2.0, 50.5, 98.5 + 1 / 6])
     assert known.frames == ("ft_frame",)
 
 
 def test_no_labels_means_nothing_is_known(tmp_path: Path) -> None:
-    known = labelled_force(_episode(tmp_path / "e", [], wrench_until=0.1), np.array([START]))
+    known = labelled_force(_episode(tmp_path / "e", [], wrench_until=0.1), np.array([START]), 0.017)
     assert not known.valid.any() and np.isnan(known.force).all() and known.frames == ()

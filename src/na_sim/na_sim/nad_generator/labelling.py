@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from na_core.nad.resampling import around
 from na_core.raw_si import JointConversion
 from na_sim.nad_generator.episode_plan import FT_SENSOR, GAUGE, PAYLOAD, EpisodePlan
 from na_sim.nad_generator.force_sensor import ForceSensor
@@ -73,8 +74,8 @@ def _labels(
     force[payload, 2] = -mass[payload] * GRAVITY
     sensed = np.isin(plan.label_source, (FT_SENSOR, GAUGE))
     if sensed.any() and len(at):
-        latest = np.clip(np.searchsorted(at, times, side="right") - 1, 0, len(at) - 1)
-        rotated = np.einsum("tij,tj->ti", truth.rotation, wrench[latest, :3])
+        mean = around(at, wrench[:, :3], times, float(np.median(np.diff(times))))
+        rotated = np.einsum("tij,tj->ti", truth.rotation, mean)
         force[sensed] = rotated[sensed]
     return force, mass
 

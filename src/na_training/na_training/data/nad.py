@@ -15,6 +15,7 @@ from na_core.nad.arrays import Episode as Recording
 from na_core.nad.arrays import LabelTrack, NumberTrack, TelemetryTrack
 from na_core.nad.layout import FT_WRENCH, LABEL_SOURCES, TRUTH_PREFIX
 from na_core.nad.reader import find_episodes, load_episode
+from na_core.nad.resampling import around_ns
 from na_core.nad.timeline import sample_hold
 from na_core.robot_spec import RobotSpec
 from na_training.data.arrays import find_arrays, read_arrays
@@ -169,19 +170,15 @@ def _truth(recording: Recording, time: NDArray[np.int64]) -> Array:
 def _wrench(
     recording: Recording, topic: str, time: NDArray[np.int64], spec: RobotSpec, q: Array
 ) -> Array:
-    """Force of a wrench topic at given times (T, 3) [N] in base axes, linear in between.
+    """Force of a wrench topic around given times (T, 3) [N] in base axes.
 
-    NaN outside the topic's time and where it is absent. A wrench in end-effector axes is turned
+    NaN where the topic is silent or absent. A wrench in end-effector axes is turned
     by the pose at the measured positions q (T, n).
     """
     track = recording.wrenches.get(topic)
     if track is None or len(track) < 2:
         return np.full((len(time), 3), np.nan)
-    at = track.time_ns
-    columns = [
-        np.interp(time, at, track.force[:, axis], left=np.nan, right=np.nan) for axis in range(3)
-    ]
-    force = np.stack(columns, axis=1)
+    force = around_ns(track.time_ns, track.force, time, 1.0 / spec.control_rate)
     if track.frame in ("", spec.base_frame):
         return force
     if track.frame != spec.end_effector_frame:
